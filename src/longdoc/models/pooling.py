@@ -1,0 +1,61 @@
+"""From tokens to one vector a document, blind to padding."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+
+def _mean(x: Tensor, mask: Tensor | None) -> Tensor:
+    # A matrix product: a reduction over tokens does not vectorise when it is fused with what made them.
+    if mask is None:
+        weights = torch.full_like(x[..., 0], 1 / x.shape[1])
+    else:
+        weights = mask.to(x.dtype) / mask.sum(1, keepdim=True).clamp(min=1)
+    with torch.autocast(x.device.type, enabled=False):
+        return (weights[:, None] @ x).squeeze(1)
+
+
+def _max(x: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return x.amax(1)
+    lowest = x.masked_fill(~mask[..., None], -torch.inf).amax(1)
+    return torch.where(mask.any(1, keepdim=True), lowest, 0)
+
+
+def _pick(x: Tensor, index: Tensor) -> Tensor:
+    return x.gather(1, index[:, None, None].expand(-1, 1, x.shape[-1])).squeeze(1)
+
+
+def _first(x: Tensor, mask: Tensor | None) -> Tensor:
+    return x[:, 0] if mask is None else _pick(x, mask.int().argmax(1))
+
+
+def _last(x: Tensor, mask: Tensor | None) -> Tensor:
+    return x[:, -1] if mask is None else _pick(x, x.shape[1] - 1 - mask.flip(1).int().argmax(1))
+
+
+POOLS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
+    "mean": _mean, "max": _max, "first": _first, "last": _last,
+}  # fmt: skip
+
+
+class Pooling(nn.Module):
+    """One or several pools side by side, joined by "+": mean, max, first, last over the encoder's output, and
+    ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder).
+    """
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kinds = kind.split("+")
+        for name in self.kinds:
+            if name not in {*POOLS, "embeddings"}:
+                raise ValueError(f"pooling={kind}: {name!r} is not one of {', '.join(POOLS)}, embeddings")
+
+    def forward(self, hidden: Tensor, embedded: Tensor, mask: Tensor | None) -> list[Tensor]:
+        """hidden, embedded (B, N, M), mask (B, N) -> one (B, M) a pool, float32 or wider."""
+        wide = torch.promote_types(hidden.dtype, torch.float32)
+        hidden, embedded = hidden.to(wide), embedded.to(wide)
+        return [
+            _mean(embedded, mask) if name == "embeddings" else POOLS[name](hidden, mask) for name in self.kinds
+        ]

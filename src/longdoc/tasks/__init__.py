@@ -1,0 +1,1 @@
+"""Tasks: data, encoding and scoring, each a LightningDataModule in a file of its own."""

@@ -1,0 +1,166 @@
+"""What all tasks share: encode -> cache -> buckets -> batches."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader, Dataset
+
+from longdoc.tasks.buckets import Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
+from longdoc.tasks.cache import Documents, resolve
+
+SPLITS = ("train", "validation", "test")
+
+
+class _Spans(Dataset):
+    """Hands a sampler's spans to the collate function, which reads the documents."""
+
+    def __getitem__(self, span: Span) -> Span:
+        return span
+
+
+class Task(pl.LightningDataModule):
+    """A task is data, an encoding to integer ids and a way to cut documents into what a model sees.
+
+    A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding.
+
+    max_length: tokens of a document that a model sees at once; longer ones give windows of it.
+    batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
+    buckets: the number of different lengths.
+    train_rows: only so many rows of the training split; null for all.
+    validation_windows, test_windows: fixed windows a document whose log-probabilities are averaged; null covers it.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        max_length: int,
+        batch_tokens: int,
+        seed: int,
+        buckets: int = 4,
+        data: str | None = None,
+        cache: str = "data/cache",
+        workers: int = 0,
+        train_rows: int | None = None,
+        validation_windows: int | None = None,
+        test_windows: int | None = None,
+    ) -> None:
+        super().__init__()
+        if max_length < 1 or batch_tokens < max_length:
+            raise ValueError(
+                f"task.batch_tokens={batch_tokens} must hold one row of task.max_length={max_length} >= 1"
+            )
+        self.max_length, self.batch_tokens, self.seed, self.bucket_count = max_length, batch_tokens, seed, buckets
+        self.data = None if data is None else resolve(data)
+        self.cache = resolve(cache)
+        self.workers, self.train_rows = workers, train_rows
+        self.limits = {"validation": validation_windows, "test": test_windows}
+        self.state: dict[str, Any] | None = None
+        self._documents: dict[str, Documents] = {}
+
+    # What a task defines.
+
+    def learn(self) -> dict[str, Any]:
+        """From the training split: ``classes`` (names), ``vocab_size`` and what else encoding needs, plain values."""
+        raise NotImplementedError
+
+    def encode(self, split: str) -> Path:
+        """The cached Arrow data set of a split, encoded by ``self.state``."""
+        raise NotImplementedError
+
+    def references(self) -> dict[str, float]:
+        """Test accuracies that need no model, by name, to stand beside a result."""
+        train, test = self.documents("train"), self.documents("test")
+        majority = np.bincount(train.labels).argmax()
+        return {"majority": float((test.labels == majority).mean())}
+
+    # What every task does.
+
+    def prepare(self) -> None:
+        """Learns the encoding unless a checkpoint's is in place."""
+        if self.state is None:
+            self.state = self.learn()
+
+    def prepare_data(self) -> None:
+        """Builds the cache: Lightning's hook, in one process a machine."""
+        self.prepare()
+        for split in SPLITS:
+            self.encode(split)
+
+    @property
+    def classes(self) -> list[str]:
+        self.prepare()
+        assert self.state is not None
+        return self.state["classes"]
+
+    @property
+    def vocab_size(self) -> int:
+        self.prepare()
+        assert self.state is not None
+        return self.state["vocab_size"]
+
+    def documents(self, split: str) -> Documents:
+        """The encoded split."""
+        self.prepare()
+        if split not in self._documents:
+            self._documents[split] = Documents(self.encode(split))
+        return self._documents[split]
+
+    def train_sampler(self, start: int = 0, rank: int = 0, world: int = 1) -> TrainSampler:
+        """The stream of training batches from batch ``start`` on."""
+        lengths = self.documents("train").lengths[: self.train_rows]
+        return TrainSampler(
+            lengths, self.max_length, self.batch_tokens, self.bucket_count, self.seed, start, rank, world
+        )
+
+    def train_shapes(self) -> tuple[Bucket, ...]:
+        """Every shape that a training batch can have."""
+        return self.train_sampler().shapes.buckets
+
+    def train_dataloader(self) -> DataLoader:
+        trainer = self.trainer
+        start, rank, world = 0, 0, 1
+        if trainer is not None:
+            start = trainer.global_step * trainer.accumulate_grad_batches
+            rank, world = trainer.global_rank, trainer.world_size
+        sampler = self.train_sampler(start, rank, world)
+        return self._loader("train", sampler)
+
+    def eval_dataloader(self, split: str) -> DataLoader:
+        """Fixed windows of every document of a split."""
+        spans = spread_windows(self.documents(split).lengths, self.max_length, self.limits.get(split))
+        return self._loader(split, EvalSampler(spans, self.batch_tokens, self.bucket_count))
+
+    def val_dataloader(self) -> DataLoader:
+        return self.eval_dataloader("validation")
+
+    def test_dataloader(self) -> DataLoader:
+        return self.eval_dataloader("test")
+
+    def _loader(self, split: str, sampler: TrainSampler | EvalSampler) -> DataLoader:
+        return DataLoader(
+            _Spans(),
+            batch_sampler=sampler,
+            collate_fn=Collate(self.documents(split), sampler.shapes),
+            num_workers=self.workers,
+            persistent_workers=self.workers > 0,
+        )
+
+    def describe(self) -> dict[str, dict[str, int]]:
+        """For each split: rows, empty rows, and what no window of it covers."""
+        report = {}
+        for split in SPLITS:
+            lengths = self.documents(split).lengths
+            limit = 1 if split == "train" else self.limits.get(split)
+            seen = lengths if limit is None else np.minimum(lengths, limit * self.max_length)
+            if split == "train":  # each epoch draws a new window, so nothing is out of reach
+                seen = lengths
+            report[split] = {
+                "rows": len(lengths),
+                "empty_rows": int((lengths == 0).sum()),
+                "truncated_rows": int((seen < lengths).sum()),
+                "truncated_tokens": int((lengths - seen).sum()),
+            }
+        return report

@@ -1,0 +1,97 @@
+"""Whole books: who wrote this one?"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from rich.console import Console
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.cache import cached, file_sha256, save_documents
+
+PAD = "[PAD]"
+BATCH = 16  # whole books held in memory at a time
+
+
+class Books(Task):
+    """Documents of whole books in {train,validation,test}.parquet with columns ``text`` and ``label``.
+
+    The tokenizer, byte-level BPE of ``vocab_size`` entries, is trained on the training split and travels in the
+    checkpoint. Training reads a random window of each book an epoch; evaluation averages the log-probabilities
+    of fixed windows over the whole book.
+    """
+
+    name = "books"
+
+    def __init__(self, data: str, vocab_size: int = 8192, **options: Any) -> None:
+        super().__init__(data=data, **options)
+        self.tokenizer_size = vocab_size
+
+    def _file(self, split: str) -> Path:
+        assert self.data is not None
+        path = self.data / f"{split}.parquet"
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"{path} is missing: task.data must name a folder with {', '.join(SPLITS)} as .parquet files, "
+                f"each with the columns text and label"
+            )
+        columns = pq.read_schema(path).names
+        if not {"text", "label"} <= set(columns):
+            raise ValueError(f"{path} has the columns {', '.join(columns)}; it needs text and label")
+        return path
+
+    def _texts(self, split: str) -> Iterator[list[str]]:
+        for batch in pq.ParquetFile(self._file(split)).iter_batches(BATCH, columns=["text"]):
+            yield [text or "" for text in batch.column(0).to_pylist()]
+
+    def learn(self) -> dict[str, Any]:
+        path = self._file("train")
+        classes = sorted({str(label) for label in pq.read_table(path, columns=["label"])["label"].to_pylist()})
+        key = {"tokenizer": "byte-level bpe", "version": 1, "size": self.tokenizer_size, "data": file_sha256(path)}
+        place = cached(self.cache, key, self._train_tokenizer)
+        tokenizer = (place / "tokenizer.json").read_text()
+        return {
+            "classes": classes,
+            "vocab_size": Tokenizer.from_str(tokenizer).get_vocab_size(),
+            "tokenizer": tokenizer,
+        }
+
+    def _train_tokenizer(self, folder: Path) -> None:
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        tokenizer.decoder = decoders.ByteLevel()
+        trainer = trainers.BpeTrainer(
+            vocab_size=self.tokenizer_size,
+            special_tokens=[PAD],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        )
+        with Console().status("training the tokenizer on the training split"):
+            tokenizer.train_from_iterator(self._texts("train"), trainer)
+        tokenizer.save(str(folder / "tokenizer.json"))
+
+    def encode(self, split: str) -> Path:
+        assert self.state is not None
+        path = self._file(split)
+        key = {"task": self.name, "version": 1, "data": file_sha256(path), "state": self.state}
+        return cached(self.cache, key, lambda folder: self._encode(split, folder)) / "documents"
+
+    def _encode(self, split: str, folder: Path) -> None:
+        assert self.state is not None
+        tokenizer = Tokenizer.from_str(self.state["tokenizer"])
+        number = {name: i for i, name in enumerate(self.state["classes"])}
+        labels = []
+        for row, label in enumerate(pq.read_table(self._file(split), columns=["label"])["label"].to_pylist()):
+            if str(label) not in number:
+                raise ValueError(
+                    f"{self._file(split)}, row {row}: label {label!r} is not among the training split's: "
+                    f"{', '.join(number)}"
+                )
+            labels.append(number[str(label)])
+        ids = []
+        with Console().status(f"encoding the {split} split"):
+            for texts in self._texts(split):
+                ids += [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        save_documents(folder / "documents", ids, labels, self.state["vocab_size"])

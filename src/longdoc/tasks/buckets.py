@@ -1,0 +1,194 @@
+"""Batches of similar lengths under a token budget, in few shapes."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.utils.data import Sampler
+
+from longdoc.tasks.cache import Documents
+
+STEP = 64
+ENDLESS = 2**40
+
+
+class Bucket(NamedTuple):
+    """All batches of a bucket have the shape (rows, length); ``padded`` if some row is shorter than that."""
+
+    length: int
+    rows: int
+    padded: bool
+
+
+class Span(NamedTuple):
+    """A piece of a document: ``length`` tokens of row ``row`` from ``start`` on."""
+
+    row: int
+    start: int
+    length: int
+
+
+class Buckets:
+    """At most ``count`` lengths that hold rows of the given lengths, each with a fixed number of rows.
+
+    The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row). Few
+    shapes matter because each is compiled once.
+    """
+
+    def __init__(self, lengths: NDArray[np.int64], batch_tokens: int, count: int) -> None:
+        longest = int(lengths.max(initial=1))
+        ends = np.unique(np.minimum(-(-np.maximum(lengths, 1) // STEP) * STEP, longest))
+        chosen = _least_padding(np.searchsorted(np.sort(lengths), ends, side="right"), ends, count)
+        self._ends = np.array(chosen)
+        members = self.of(lengths)
+        self.buckets = tuple(
+            Bucket(end, max(1, batch_tokens // end), bool((lengths[members == i] < end).any()))
+            for i, end in enumerate(chosen)
+        )
+
+    def of(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bucket's number for each length."""
+        return np.searchsorted(self._ends, lengths)
+
+
+def _least_padding(rows_up_to: NDArray[np.int64], ends: NDArray[np.int64], count: int) -> list[int]:
+    """Chooses at most ``count`` of ``ends``, the last among them, with the least sum of rows times length."""
+    n = len(ends)
+    below = np.concatenate([[0], rows_up_to])
+    cost = np.full((count + 1, n + 1), np.inf)
+    cost[0, 0] = 0
+    previous = np.zeros((count + 1, n + 1), dtype=int)
+    for used in range(1, count + 1):
+        for end in range(1, n + 1):
+            total = cost[used - 1, :end] + (below[end] - below[:end]) * ends[end - 1]
+            previous[used, end] = total.argmin()
+            cost[used, end] = total.min()
+    used, end, chosen = int(cost[:, n].argmin()), n, []
+    while end:
+        chosen.append(int(ends[end - 1]))
+        used, end = used - 1, previous[used, end]
+    return chosen[::-1]
+
+
+class TrainSampler(Sampler[list[Span]]):
+    """The endless stream of training batches; batch t is a pure function of (seed, t).
+
+    An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
+    random window, drawn from (seed, epoch, row). ``start`` is the batch to begin with, so that a resumed run goes
+    on where the killed one stopped. Process ``rank`` of ``world`` takes every ``world``-th batch.
+    """
+
+    def __init__(
+        self,
+        lengths: NDArray[np.int64],
+        max_length: int,
+        batch_tokens: int,
+        count: int,
+        seed: int,
+        start: int = 0,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self.lengths = lengths
+        self.windows = np.minimum(lengths, max_length)
+        self.shapes = Buckets(self.windows, batch_tokens, count)
+        self.members = self.shapes.of(self.windows)
+        self.seed, self.start, self.rank, self.world = seed, start, rank, world
+        sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
+        self.epoch_batches = int(
+            sum(-(-size // bucket.rows) for size, bucket in zip(sizes, self.shapes.buckets, strict=True))
+        )
+
+    def __len__(self) -> int:
+        """Practically endless; the budget ends a run."""
+        return ENDLESS
+
+    def epoch(self, number: int) -> list[list[Span]]:
+        """The batches of an epoch, in order."""
+        rng = np.random.Generator(np.random.PCG64([self.seed, number]))
+        starts = (rng.random(len(self.lengths)) * (self.lengths - self.windows + 1)).astype(np.int64)
+        order = rng.permutation(len(self.lengths))
+        batches = []
+        for i, bucket in enumerate(self.shapes.buckets):
+            rows = order[self.members[order] == i]
+            for first in range(0, len(rows), bucket.rows):
+                group = rows[first : first + bucket.rows]
+                batches.append([Span(int(r), int(starts[r]), int(self.windows[r])) for r in group])
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def __iter__(self) -> Iterator[list[Span]]:
+        current, batches = -1, []
+        for t in range(self.start * self.world + self.rank, ENDLESS, self.world):
+            number, place = divmod(t, self.epoch_batches)
+            if number != current:
+                current, batches = number, self.epoch(number)
+            yield batches[place]
+
+
+def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | None) -> list[Span]:
+    """Fixed windows over every document: as many as cover it, at most ``limit``, evenly spread, first to last."""
+    spans = []
+    for row, length in enumerate(lengths.tolist()):
+        size = min(length, max_length)
+        count = max(1, -(-length // max_length))
+        count = count if limit is None else min(count, limit)
+        for start in np.linspace(0, length - size, count).astype(int).tolist():
+            spans.append(Span(row, start, size))
+    return spans
+
+
+class EvalSampler(Sampler[list[Span]]):
+    """Every span once, sorted by length, longest first (so that too little memory shows at once)."""
+
+    def __init__(self, spans: list[Span], batch_tokens: int, count: int) -> None:
+        lengths = np.array([span.length for span in spans], dtype=np.int64)
+        self.shapes = Buckets(lengths, batch_tokens, count)
+        members = self.shapes.of(lengths)
+        self.batches: list[list[Span]] = []
+        for i, bucket in reversed(list(enumerate(self.shapes.buckets))):
+            rows = np.flatnonzero(members == i).tolist()
+            for first in range(0, len(rows), bucket.rows):
+                self.batches.append([spans[r] for r in rows[first : first + bucket.rows]])
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[list[Span]]:
+        return iter(self.batches)
+
+
+class Collate:
+    """Spans to one batch of their bucket's shape.
+
+    ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,), index (B,) the row in
+    the split, weight (B,) float: 0 for the missing rows of an incomplete batch, which are filled with padding, or
+    with the first row again where the shape has none.
+    """
+
+    def __init__(self, documents: Documents, shapes: Buckets) -> None:
+        self.documents = documents
+        self.shapes = shapes
+
+    def __call__(self, spans: list[Span]) -> dict[str, torch.Tensor | None]:
+        longest = max(span.length for span in spans)
+        bucket = self.shapes.buckets[int(self.shapes.of(np.array(longest)))]
+        ids = np.zeros((bucket.rows, bucket.length), dtype=np.int64)
+        lengths = np.zeros(bucket.rows, dtype=np.int64)
+        for i, span in enumerate(spans):
+            ids[i, : span.length] = self.documents.ids(span.row)[span.start : span.start + span.length]
+            lengths[i] = span.length
+        if not bucket.padded:
+            ids[len(spans) :] = ids[0]
+        rows = np.array([span.row for span in spans] + [0] * (bucket.rows - len(spans)))
+        weight = np.arange(bucket.rows) < len(spans)
+        mask = np.arange(bucket.length) < lengths[:, None]
+        return {
+            "ids": torch.from_numpy(ids),
+            "mask": torch.from_numpy(mask) if bucket.padded else None,
+            "label": torch.from_numpy(self.documents.labels[rows]),
+            "index": torch.from_numpy(rows),
+            "weight": torch.from_numpy(weight.astype(np.float32)),
+            "tokens": torch.tensor(int(lengths.sum())),
+        }

@@ -1,0 +1,71 @@
+"""ListOps of the Long Range Arena, generated from a seed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress
+
+from longdoc.tasks import listops_data
+from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.cache import Documents, cached, save_documents
+
+
+class ListOps(Task):
+    """Expressions of 500 to 2,000 symbols whose value, 0..9, is the label (Tay et al. 2021; see listops_data).
+
+    sizes: rows of train, validation and test; LRA's are 96,000 / 2,000 / 2,000.
+    data_seed: decides the expressions, apart from the run's seed, so that runs share them.
+    """
+
+    name = "listops"
+
+    def __init__(
+        self,
+        sizes: dict[str, int],
+        data_seed: int = 0,
+        min_length: int = 500,
+        expression_length: int = 2000,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if set(sizes) != set(SPLITS) or min(sizes.values()) < 1:
+            raise ValueError(f"task.sizes={sizes} must give train, validation and test at least one row each")
+        self.rules = {
+            "sizes": sizes,
+            "seed": data_seed,
+            "min_length": min_length,
+            "max_length": expression_length,
+        }
+
+    def learn(self) -> dict[str, Any]:
+        return {
+            "classes": [str(digit) for digit in range(10)],
+            "vocab_size": len(listops_data.SYMBOLS) + 1,
+            "symbols": list(listops_data.SYMBOLS),
+        }
+
+    def encode(self, split: str) -> Path:
+        # numpy's major version is part of the key, since its random streams may change with it.
+        key = {"task": self.name, "version": 1, "numpy": np.__version__.split(".")[0], **self.rules}
+        return cached(self.cache, key, self._generate) / split
+
+    def _generate(self, folder: Path) -> None:
+        with Progress(transient=True) as progress:
+            bar = progress.add_task("generating ListOps")
+            splits = listops_data.generate(
+                **self.rules, progress=lambda done, total: progress.update(bar, completed=done, total=total)
+            )
+            for split, rows in splits.items():
+                ids = np.split(rows.ids, rows.offsets[1:-1])
+                save_documents(folder / split, ids, rows.labels.tolist(), len(listops_data.SYMBOLS) + 1)
+
+    def references(self) -> dict[str, float]:
+        """Majority, root operator, one level, two levels: what shortcuts reach on this very test split."""
+        return listops_data.references(*(_rows(self.documents(split)) for split in ("train", "test")))
+
+
+def _rows(documents: Documents) -> listops_data.Rows:
+    ids = np.concatenate([documents.ids(row) for row in range(len(documents))])
+    offsets = np.concatenate([[0], np.cumsum(documents.lengths)])
+    return listops_data.Rows(ids, offsets, documents.labels.astype(np.uint8))

@@ -1,0 +1,410 @@
+"""ListOps: nested list operations over digits, with their symbols, values, generator and reference lines.
+
+The expressions are those of Nangia & Bowman (2018, "ListOps: A Diagnostic Dataset for Latent Tree
+Learning"), drawn by the rules of Long Range Arena (Tay et al. 2021), e.g. ``[MAX 4 [MIN 2 3 ] 9 ]`` = 9.
+Everything here is numpy on plain arrays; rows of a split lie end to end in one array (`Rows`).
+"""
+
+import multiprocessing
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from hashlib import blake2b
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["PAD", "SYMBOLS", "Rows", "decode", "encode", "evaluate", "generate", "references", "to_lra"]
+
+PAD = 0
+"""The id that is no symbol."""
+
+SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[MED", "[SM", "]")
+"""The 15 symbols; ``SYMBOLS[i]`` has id ``i + 1``, so the digit ``d`` has id ``d + 1``."""
+
+_IDS = {symbol: i for i, symbol in enumerate(SYMBOLS, start=1)}
+_MIN, _MAX, _MED, _SM, _CLOSE = (_IDS[symbol] for symbol in SYMBOLS[10:])
+
+Ids = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+
+class Rows(NamedTuple):
+    """Expressions laid end to end: row i is ``ids[offsets[i]:offsets[i + 1]]``, its value ``labels[i]``."""
+
+    ids: Ids
+    """Symbol ids 1..15, uint8, shape (symbols,)."""
+    offsets: Ints
+    """Row boundaries, int64, shape (rows + 1,), from 0 to ``len(ids)``."""
+    labels: Ids
+    """Values 0..9, uint8, shape (rows,)."""
+
+
+# ---------------------------------------------------------------------------------------------- notation
+
+
+def encode(source: str) -> Ids:
+    """Return the ids, uint8 of shape (symbols,), of an expression written with spaces between its tokens.
+
+    The parentheses of LRA's files only repeat the tree as a binary one and are skipped.
+
+    Raises:
+        ValueError: a token is neither a symbol nor a parenthesis.
+    """
+    ids = []
+    for position, token in enumerate(source.split()):
+        if token in _IDS:
+            ids.append(_IDS[token])
+        elif token not in ("(", ")"):
+            raise ValueError(f"unknown ListOps token {token!r} at position {position}")
+    return np.array(ids, dtype=np.uint8)
+
+
+def decode(ids: ArrayLike) -> str:
+    """Return the expression as text, e.g. ``"[MAX 4 [MIN 2 3 ] ]"``; padding at the end is dropped.
+
+    Raises:
+        ValueError: an id is not one of 1..15.
+    """
+    return " ".join(SYMBOLS[i - 1] for i in _symbols(ids))
+
+
+def to_lra(ids: ArrayLike) -> str:
+    """Return the expression as LRA's files write it, e.g. ``"( ( ( [MAX 4 ) 3 ) ] )"``.
+
+    Each operator is applied to its arguments and its bracket one at a time, one pair of parentheses each.
+
+    Raises:
+        ValueError: the ids are not one well-formed expression.
+    """
+    symbols = _symbols(ids)
+    _value(symbols)
+    opening: dict[int, int] = {}  # operator's position -> parentheses that open there
+    pending: list[int] = []
+    for position, symbol in enumerate(symbols):
+        if pending and symbol != _CLOSE:
+            opening[pending[-1]] += 1
+        if _MIN <= symbol <= _SM:
+            opening[position] = 1
+            pending.append(position)
+        elif symbol == _CLOSE:
+            pending.pop()
+
+    tokens: list[str] = []
+    nesting = 0
+    for position, symbol in enumerate(symbols):
+        tokens += ["("] * opening.get(position, 0) + [SYMBOLS[symbol - 1]]
+        if _MIN <= symbol <= _SM:
+            nesting += 1
+            continue
+        if symbol == _CLOSE:
+            tokens.append(")")
+            nesting -= 1
+        if nesting:  # the symbol ended an argument of the operator around it
+            tokens.append(")")
+    return " ".join(tokens)
+
+
+# ----------------------------------------------------------------------------------------------- meaning
+
+
+def evaluate(ids: ArrayLike) -> int:
+    """Return the value 0..9 of one expression; padding at its end is dropped.
+
+    MED is the median cut to an integer, as ``int(numpy.median(...))``; SM is the sum modulo 10.
+
+    Raises:
+        ValueError: the ids are not one well-formed expression.
+    """
+    value = _value(_symbols(ids))
+    assert value is not None  # only a limited depth loses values
+    return value
+
+
+def _symbols(ids: ArrayLike) -> list[int]:
+    symbols = np.trim_zeros(np.asarray(ids), "b")
+    if symbols.ndim != 1 or (symbols.size and not (symbols.min() >= 1 and symbols.max() <= len(SYMBOLS))):
+        raise ValueError(f"expected a row of ListOps ids 1..{len(SYMBOLS)}, got {ids!r}")
+    return [int(i) for i in symbols]
+
+
+def _value(symbols: list[int], levels: int | None = None) -> int | None:
+    """Evaluate with a stack; with `levels`, forget all arguments nested deeper (None: nothing is left)."""
+    outcome: list[int] = []
+    stack: list[tuple[int, list[int]]] = []
+    arguments = outcome
+    previous = PAD
+    for position, symbol in enumerate(symbols):
+        if not stack and position:
+            raise ValueError(f"ListOps expression has ended before position {position}: {_show(symbols)}")
+        if symbol < _MIN:
+            if levels is None or len(stack) <= levels:
+                arguments.append(symbol - 1)
+        elif symbol != _CLOSE:
+            arguments = []
+            stack.append((symbol, arguments))
+        elif not stack or _MIN <= previous <= _SM:
+            what = "has no arguments" if stack else "was never opened"
+            raise ValueError(f"ListOps list that closes at position {position} {what}: {_show(symbols)}")
+        else:
+            operator, values = stack.pop()
+            arguments = stack[-1][1] if stack else outcome
+            if values:
+                arguments.append(_apply(operator, values))
+        previous = symbol
+    if stack or not symbols:
+        raise ValueError(f"ListOps expression ends with {len(stack)} lists open: {_show(symbols)}")
+    return outcome[0] if outcome else None
+
+
+def _apply(operator: int, values: list[int]) -> int:
+    if operator == _MIN:
+        return min(values)
+    if operator == _MAX:
+        return max(values)
+    if operator == _SM:
+        return sum(values) % 10
+    ordered = sorted(values)
+    return (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) // 2
+
+
+def _show(symbols: list[int], limit: int = 40) -> str:
+    return repr(decode(symbols[:limit]) + (" ..." if len(symbols) > limit else ""))
+
+
+# --------------------------------------------------------------------------------------------- generator
+
+_BLOCK = 2048  # trees drawn together; part of what the random stream, and so the data, depends on
+_PATIENCE = 64  # blocks in a row without a new expression after which the search is given up
+
+
+class _Rules(NamedTuple):
+    max_depth: int
+    max_args: int
+    min_length: int
+    max_length: int
+
+
+def generate(
+    sizes: Mapping[str, int],
+    *,
+    seed: int,
+    max_depth: int = 10,
+    max_args: int = 10,
+    min_length: int = 500,
+    max_length: int = 2000,
+    processes: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Rows]:
+    """Draw distinct random expressions by the rules of LRA and deal them out to disjoint splits.
+
+    A node is an operator with probability 1/4 and else a digit (uniform); an operator (uniform of four) has
+    2..`max_args` arguments (uniform) and depth 1 at the root, and only digits stand at `max_depth`. A tree is
+    kept if ``min_length < length < max_length``, its length being its number of symbols, brackets included.
+    The defaults are LRA's, whose split sizes are 96,000 / 2,000 / 2,000.
+
+    Args:
+        sizes: rows wanted for each split name.
+        seed: non-negative; together with `sizes` and the rules it alone decides the result.
+        max_depth: depth of the deepest digit, at least 2.
+        max_args: most arguments of an operator, at least 2.
+        min_length: length below the shortest expression kept, at least 1.
+        max_length: length above the longest expression kept.
+        processes: worker processes; None or 1 is this process alone, which draws LRA's sizes in seconds.
+            As for all spawned processes, a script that asks for more must do so under
+            ``if __name__ == "__main__"``.
+        progress: called in this process as ``progress(rows done, rows wanted)`` now and then.
+
+    Raises:
+        ValueError: an argument is out of range, or expressions that meet the rules cannot be found.
+    """
+    rules = _Rules(max_depth, max_args, min_length, max_length)
+    _check(sizes, seed, rules, processes)
+    wanted = sum(sizes.values())
+    rows: list[Ids] = []
+    labels: list[int] = []
+    seen: set[bytes] = set()
+    idle = 0  # blocks since the latest new expression
+    with closing(_blocks(seed, rules, processes or 1)) as blocks:
+        while len(rows) < wanted:
+            found = len(rows)
+            ids, lengths, values = next(blocks)
+            for row, value in zip(np.split(ids, np.cumsum(lengths))[:-1], values.tolist(), strict=True):
+                digest = blake2b(row.tobytes(), digest_size=16).digest()
+                if digest not in seen and len(rows) < wanted:
+                    seen.add(digest)
+                    rows.append(row)
+                    labels.append(value)
+            idle = idle + 1 if len(rows) == found else 0
+            if idle == _PATIENCE:
+                raise ValueError(
+                    f"found only {found} of {wanted} different ListOps expressions with {rules}: the last "
+                    f"{_PATIENCE * _BLOCK} trees gave no new one; ask for fewer or widen the length bounds"
+                )
+            if progress is not None:
+                progress(len(rows), wanted)
+
+    # Frequent expressions are found first, so that splits taken in order would differ where rows repeat.
+    order = np.random.default_rng(seed).permutation(wanted)
+    bounds = np.cumsum([0, *sizes.values()])
+    return {
+        name: _join([rows[i] for i in order[start:end]], [labels[i] for i in order[start:end]])
+        for name, start, end in zip(sizes, bounds[:-1], bounds[1:], strict=True)
+    }
+
+
+def _join(rows: list[Ids], labels: list[int]) -> Rows:
+    offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    ids = np.concatenate([np.empty(0, dtype=np.uint8), *rows])
+    return Rows(ids, offsets, np.array(labels, dtype=np.uint8))
+
+
+def _check(sizes: Mapping[str, int], seed: int, rules: _Rules, processes: int | None) -> None:
+    for name, rows in sizes.items():
+        if rows < 0:
+            raise ValueError(f"sizes[{name!r}] must be at least 0, got {rows}")
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
+    for name, least in (("max_depth", 2), ("max_args", 2), ("min_length", 1)):
+        if getattr(rules, name) < least:
+            raise ValueError(f"{name} must be at least {least}, got {getattr(rules, name)}")
+    if rules.min_length >= rules.max_length:
+        raise ValueError(f"min_length {rules.min_length} must be less than max_length {rules.max_length}")
+    if processes is not None and processes < 1:
+        raise ValueError(f"processes must be at least 1, got {processes}")
+    longest = 1
+    for _ in range(rules.max_depth - 1):
+        longest = 2 + rules.max_args * longest
+        if longest > rules.min_length:
+            break
+    if longest <= rules.min_length or rules.max_length <= max(4, rules.min_length + 1):
+        raise ValueError(f"no ListOps expression has a length within the bounds of {rules}")
+
+
+_Block = tuple[Ids, Ints, Ids]  # ids of the kept trees end to end, their lengths, their values
+
+
+def _blocks(seed: int, rules: _Rules, processes: int) -> Generator[_Block, None, None]:
+    """Yield the blocks 0, 1, ... in order, without end."""
+    if processes == 1:
+        for number in count():
+            yield _block(seed, number, rules)
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
+    try:
+        ahead = deque(pool.submit(_block, seed, number, rules) for number in range(2 * processes))
+        for number in count(len(ahead)):
+            yield ahead.popleft().result()
+            ahead.append(pool.submit(_block, seed, number, rules))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _block(seed: int, number: int, rules: _Rules) -> _Block:
+    """Draw one block of trees with operators as roots and return those whose length is within bounds.
+
+    Roots that are digits are left out: no bounds keep them. All trees grow together, level by level.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
+
+    # Shapes: the number of arguments of each node (0 for a digit), in order, for each level.
+    length = np.ones(_BLOCK, dtype=np.int64)
+    tree = np.arange(_BLOCK)
+    operator = np.ones(_BLOCK, dtype=bool)
+    levels: list[tuple[Ints, Ints]] = []
+    for depth in range(1, rules.max_depth + 1):
+        if depth > 1:
+            operator = rng.integers(4, size=tree.size, dtype=np.uint8) == 0
+        if depth == rules.max_depth:
+            operator[:] = False
+        arity = np.zeros(tree.size, dtype=np.int64)
+        arity[operator] = rng.integers(2, rules.max_args + 1, size=np.count_nonzero(operator))
+        levels.append((tree, arity))
+        length += np.bincount(tree[operator], arity[operator] + 1, minlength=_BLOCK).astype(np.int64)
+        growing = operator & (length < rules.max_length)[tree]  # a tree too long is not carried on
+        tree = np.repeat(tree[growing], arity[growing])
+        if not tree.size:
+            break
+    kept = (length > rules.min_length) & (length < rules.max_length)
+    if not kept.any():
+        return np.empty(0, dtype=np.uint8), length[kept], np.empty(0, dtype=np.uint8)
+
+    # Symbols, sizes and values of the kept trees, from the leaves up.
+    nodes: list[tuple[Ints, Ids, Ints]] = []
+    size = value = np.empty(0, dtype=np.int64)
+    for tree, arity in reversed(levels):
+        arity = arity[kept[tree]]
+        operator = arity > 0
+        arguments, starts = arity[operator], _starts(arity[operator])
+        symbol = rng.integers(1, 11, size=arity.size, dtype=np.uint8)
+        symbol[operator] = rng.integers(_MIN, _SM + 1, size=arguments.size, dtype=np.uint8)
+        size_below, size = size, np.ones(arity.size, dtype=np.int64)
+        size[operator] = 2 + np.add.reduceat(size_below, starts)
+        value_below, value = value, symbol.astype(np.int64) - 1
+        value[operator] = _reduce(symbol[operator], value_below, starts, arguments)
+        nodes.append((arity, symbol, size))
+
+    # Positions, from the roots down: the arguments of an operator stand after it one by one, and the trees
+    # stand in the result as if they were the arguments of one operator before it.
+    ids = np.empty(size.sum(), dtype=np.uint8)
+    first, arguments = np.zeros(1, dtype=np.int64), np.array([size.size])
+    for arity, symbol, size in reversed(nodes):
+        before = _starts(size)
+        position = before + np.repeat(first - before[_starts(arguments)], arguments)
+        operator = arity > 0
+        ids[position] = symbol
+        ids[(position + size - 1)[operator]] = _CLOSE
+        first, arguments = position[operator] + 1, arity[operator]
+    return ids, length[kept], value.astype(np.uint8)
+
+
+def _starts(lengths: Ints) -> Ints:
+    return np.cumsum(lengths) - lengths
+
+
+def _reduce(operators: Ids, values: Ints, starts: Ints, arity: Ints) -> Ints:
+    """Apply each operator to its own run of `values`."""
+    # One sort puts every run in order by itself, since its number outweighs the values.
+    run = np.repeat(np.arange(arity.size) * 16, arity)
+    ordered = np.sort((run + values).astype(np.int32)) & 15
+    result = np.add.reduceat(values, starts) % 10
+    median = (ordered[starts + (arity - 1) // 2] + ordered[starts + arity // 2]) // 2
+    for operator, other in ((_MIN, ordered[starts]), (_MAX, ordered[starts + arity - 1]), (_MED, median)):
+        result = np.where(operators == operator, other, result)
+    return result
+
+
+# --------------------------------------------------------------------------------------- reference lines
+
+
+def references(train: Rows, test: Rows) -> dict[str, float]:
+    """Return the accuracies, 0..1, on `test` of rules that read little of an expression.
+
+    A result near one of them may have been reached by that shortcut. On LRA's sizes they come to about 0.17,
+    0.37, 0.48 and 0.67:
+
+    - ``"majority"``: the most frequent label of `train`.
+    - ``"root_operator"``: the most frequent label of `train` among rows with the same first symbol.
+    - ``"one_level"``: the value of the root when the lists among its arguments are forgotten.
+    - ``"two_levels"``: its value when only the lists within those lists are forgotten.
+
+    The last two fall back on ``"root_operator"`` where nothing is left, and that on ``"majority"``.
+
+    Raises:
+        ValueError: a split has no rows, or a row of `test` is not a well-formed expression.
+    """
+    for name, split in (("train", train), ("test", test)):
+        if not len(split.labels):
+            raise ValueError(f"the reference lines need rows, but {name} has none")
+    table = np.zeros((len(SYMBOLS) + 1, 10), dtype=np.int64)
+    np.add.at(table, (train.ids[train.offsets[:-1]], train.labels), 1)
+    majority = table.sum(axis=0).argmax()
+    by_root = np.where(table.any(axis=1), table.argmax(axis=1), majority)[test.ids[test.offsets[:-1]]]
+    guesses = {"majority": np.full_like(by_root, majority), "root_operator": by_root}
+    rows = [row.tolist() for row in np.split(test.ids, test.offsets[1:-1])]
+    for levels, name in enumerate(("one_level", "two_levels"), start=1):
+        values = [_value(row, levels) for row in rows]
+        guesses[name] = np.array([r if v is None else v for v, r in zip(values, by_root, strict=True)])
+    return {name: float(np.mean(guess == test.labels)) for name, guess in guesses.items()}

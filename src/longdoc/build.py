@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hydra.errors import InstantiationException
 from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 
@@ -18,9 +19,11 @@ def _targets(node: Any) -> Iterator[str]:
     elif isinstance(node, list | tuple):
         for value in node:
             yield from _targets(value)
+    elif isinstance(node, str) and "${" in node:  # it could turn into a target after the check
+        raise ValueError(f"{node!r} is not built: interpolations are resolved before")
 
 
-def build(config: Mapping[str, Any] | DictConfig, *args: Any, trusted: tuple[str, ...] = TRUSTED, **kwargs: Any) -> Any:
+def build(config: Mapping[str, Any] | DictConfig, trusted: tuple[str, ...] = TRUSTED) -> Any:
     """Builds the object that ``_target_`` names, and those nested in it; ``_partial_: true`` gives a factory.
 
     Only objects that live in a ``trusted`` package are built; from a checkpoint that is longdoc alone. The check is
@@ -29,11 +32,15 @@ def build(config: Mapping[str, Any] | DictConfig, *args: Any, trusted: tuple[str
     Raises ValueError for a target that cannot be found or is not trusted.
     """
     plain = OmegaConf.to_container(config, resolve=True) if isinstance(config, DictConfig) else config
-    for path in _targets(plain):
+    for path in _targets([plain, args, kwargs]):
         try:
             home = getattr(get_object(path), "__module__", None) or ""
         except Exception as error:
             raise ValueError(f"_target_: {path} cannot be found ({error})") from error
         if not any(home == package or home.startswith(package + ".") for package in trusted):
             raise ValueError(f"_target_: {path} is not built: only objects of {', '.join(trusted)} are")
-    return instantiate(plain, *args, _convert_="all", **kwargs)
+    try:
+        return instantiate(plain, _convert_="all")
+    except InstantiationException as error:
+        # The object's own sentence says more than Hydra's wrapping of it.
+        raise (error.__cause__ or error) from None

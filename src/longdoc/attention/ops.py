@@ -23,6 +23,13 @@ def _keys_times_values(k: Tensor, v: Tensor) -> Tensor:
     return total.to(k.dtype)
 
 
+def _times_state(q: Tensor, state: Tensor) -> Tensor:
+    """q @ state, in the same chunks, since the gradient of the state is again a sum over tokens."""
+    if q.shape[2] <= SUM_CHUNK:
+        return q @ state
+    return torch.cat([chunk @ state for chunk in q.split(SUM_CHUNK, dim=2)], dim=2)
+
+
 def _sum_tokens(x: Tensor) -> Tensor:
     """Sum over axis 2, kept: (B, H, N, X) -> (B, H, 1, X), in float64 where N is large."""
     if x.shape[2] <= SUM_CHUNK:
@@ -40,9 +47,9 @@ def linear_attention(
     """Every token reads every real token with weight q_i·k_j / sum_j q_i·k_j, in O(N·F·E).
 
     (B, H, N, F), (B, H, N, F), (B, H, N, E) -> (B, H, N, E) (Katharopoulos et al. 2020, eqs. 4-6). There is no
-    epsilon: where the denominator is exactly 0 (no feature fires, or the document is empty) the result is the
-    mean of the real values. ``rotate`` turns queries and keys in the numerator only (Su et al., RoFormer,
-    eq. 19): weights may then be negative and need not sum to 1.
+    epsilon: where the denominator is 0 (no feature fires, or the document is empty), or so small that the products
+    in it underflow (1e-31 in float32), the result is the mean of the real values. ``rotate`` turns queries and keys
+    in the numerator only (Su et al., RoFormer, eq. 19): weights may then be negative and need not sum to 1.
     """
     if mask is not None:
         real = mask[:, None, :, None].to(k.dtype)
@@ -50,9 +57,10 @@ def linear_attention(
         count = real.sum(2, keepdim=True).clamp(min=1)
     else:
         count = torch.full((), k.shape[2], dtype=k.dtype, device=k.device)
-    denominator = q @ _sum_tokens(k).mT
+    denominator = _times_state(q, _sum_tokens(k).mT)
     if rotate is not None:
         q, k = rotate(q), rotate(k)
-    numerator = q @ _keys_times_values(k, v)
-    fires = denominator != 0
+    numerator = _times_state(q, _keys_times_values(k, v))
+    # A smaller sum has lost bits to underflow, and its gradient would overflow.
+    fires = denominator.abs() > torch.finfo(k.dtype).tiny / torch.finfo(k.dtype).eps
     return torch.where(fires, numerator / torch.where(fires, denominator, 1), _sum_tokens(v) / count)

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from longdoc.feature_maps.base import FeatureMap
 
-# exp(60) summed over millions of keys and times any sane value stays far below float32's exp(88).
+# The largest exponent that a key can reach. exp(60) summed over millions of keys and times any sane value stays
+# far below float32's exp(88), and the higher it is, the longer a key may be before all its features underflow.
 MAX_EXPONENT = 60.0
 
 
@@ -76,4 +77,4 @@ class Favor(FeatureMap):
 
     def key(self, k: Tensor) -> Tensor:
         bound = self.projection.to(k.dtype).square().sum(-1).amax() / 2
-        return torch.exp(self.log_features(k) - (bound - MAX_EXPONENT).clamp(min=0))
+        return torch.exp(self.log_features(k) - (bound - MAX_EXPONENT))

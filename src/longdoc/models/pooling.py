@@ -23,16 +23,17 @@ def _max(x: Tensor, mask: Tensor | None) -> Tensor:
     return torch.where(mask.any(1, keepdim=True), lowest, 0)
 
 
-def _pick(x: Tensor, index: Tensor) -> Tensor:
-    return x.gather(1, index[:, None, None].expand(-1, 1, x.shape[-1])).squeeze(1)
+def _pick(x: Tensor, index: Tensor, mask: Tensor) -> Tensor:
+    picked = x.gather(1, index[:, None, None].expand(-1, 1, x.shape[-1])).squeeze(1)
+    return torch.where(mask.any(1, keepdim=True), picked, 0)
 
 
 def _first(x: Tensor, mask: Tensor | None) -> Tensor:
-    return x[:, 0] if mask is None else _pick(x, mask.int().argmax(1))
+    return x[:, 0] if mask is None else _pick(x, mask.int().argmax(1), mask)
 
 
 def _last(x: Tensor, mask: Tensor | None) -> Tensor:
-    return x[:, -1] if mask is None else _pick(x, x.shape[1] - 1 - mask.flip(1).int().argmax(1))
+    return x[:, -1] if mask is None else _pick(x, x.shape[1] - 1 - mask.flip(1).int().argmax(1), mask)
 
 
 POOLS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
@@ -42,7 +43,8 @@ POOLS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
 
 class Pooling(nn.Module):
     """One or several pools side by side, joined by "+": mean, max, first, last over the encoder's output, and
-    ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder).
+    ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder). A document without a real
+    token gives 0.
     """
 
     def __init__(self, kind: str) -> None:

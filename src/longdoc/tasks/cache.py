@@ -14,6 +14,8 @@ import pyarrow as pa
 from filelock import FileLock
 from numpy.typing import NDArray
 
+datasets.disable_progress_bars()  # ours say what is being done, and for which split
+
 PROJECT = Path(__file__).resolve().parents[3]
 
 

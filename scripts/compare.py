@@ -1,0 +1,59 @@
+"""Compare finished runs: a table per task, protocol, length, encoder and budget.
+
+    python scripts/compare.py                        # every run below outputs/
+    python scripts/compare.py outputs/listops        # some of them: folders, or results.json files
+    python scripts/compare.py --markdown > table.md  # also --json, --csv
+
+Runs that could not be read are named on standard error. The exit status is 1 if there are no results at all.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from longdoc.results import collect
+from longdoc.results.table import compare, to_csv, to_json, to_markdown, to_rich
+
+PROJECT = Path(__file__).resolve().parents[1]
+FORMATS = {"json": to_json, "csv": to_csv, "markdown": to_markdown}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the comparison and returns the exit status."""
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
+    parser.add_argument(
+        "folders",
+        nargs="*",
+        type=Path,
+        metavar="FOLDER",
+        help="folders with runs (default: the project's outputs/, or outputs/ here if that one has no runs)",
+    )
+    formats = parser.add_mutually_exclusive_group()
+    for name, to_text in FORMATS.items():
+        formats.add_argument(f"--{name}", dest="to_text", action="store_const", const=to_text)
+    options = parser.parse_args(arguments)
+
+    folders = options.folders or [PROJECT / "outputs"]
+    records, problems = collect(folders)
+    if not records and not options.folders and Path("outputs").is_dir():
+        folders = [Path("outputs")]
+        records, problems = collect(folders)
+    for problem in problems:
+        print(f"{problem.path} {problem.reason}", file=sys.stderr)
+    if not records:
+        print(f"No results found in {', '.join(map(str, folders))}.", file=sys.stderr)
+        return 1
+    comparison = compare(records)
+    if options.to_text:
+        print(options.to_text(*comparison), end="")
+    else:
+        Console(highlight=False).print(to_rich(*comparison))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,17 @@
+"""Errors as one sentence."""
+
+from hydra.errors import HydraException, MissingConfigException
+from omegaconf.errors import OmegaConfBaseException
+
+
+def one_sentence(error: BaseException) -> str:
+    """What was wrong and what would be right, on one line; of Hydra's errors with the valid names."""
+    if isinstance(error, MissingConfigException) and error.options is not None and error.missing_cfg_file:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        return f"{group}={name} does not exist; choose one of {', '.join(error.options)}"
+    cause = error.__cause__ if isinstance(error, HydraException) else error
+    if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None:
+        names = ", ".join(sorted(str(key) for key in cause.parent_node))
+        return f"{cause.full_key or cause.key} does not exist; the valid names there are {names}"
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ValueError | OSError | ArithmeticError) else f"{type(error).__name__}: {text}"

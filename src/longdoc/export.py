@@ -1,0 +1,62 @@
+"""From a config to a model and a task, and from a checkpoint back to both."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from longdoc.build import TRUSTED, build
+from longdoc.models import Classifier
+from longdoc.tasks.base import Task
+
+
+def build_classifier(
+    config: Mapping[str, Any], vocab_size: int, classes: int, trusted: tuple[str, ...] = TRUSTED
+) -> Classifier:
+    """The model that a plain, resolved config describes."""
+    encoder = build(config["encoder"], trusted=trusted)(
+        vocab_size=vocab_size, max_length=config["task"]["max_length"]
+    )
+    return Classifier(encoder, config["pooling"], classes)
+
+
+@dataclass
+class Loaded:
+    """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state."""
+
+    model: Classifier
+    config: dict[str, Any]
+    task_state: dict[str, Any]
+    step: int
+
+    def task(self, data: str | None = None) -> Task:
+        """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""
+        config = dict(self.config["task"]) | ({} if data is None else {"data": data})
+        task: Task = build(config, trusted=("longdoc",))
+        task.state = self.task_state
+        return task
+
+
+def load(path: str | Path) -> Loaded:
+    """Rebuilds a classifier from a checkpoint alone: float32, not compiled, on the CPU.
+
+    Raises ValueError with one sentence if the file is not a checkpoint of longdoc.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there; a run's checkpoints are in its folder's checkpoints/")
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        payload = checkpoint["longdoc"]
+    except Exception as error:
+        raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
+    state = payload["task"]
+    model = build_classifier(
+        payload["config"], state["vocab_size"], len(state["classes"]), trusted=("longdoc",)
+    )
+    prefix = "model."
+    weights = {k.removeprefix(prefix): v for k, v in checkpoint["state_dict"].items() if k.startswith(prefix)}
+    model.load_state_dict(weights)
+    return Loaded(model.eval(), payload["config"], state, checkpoint["global_step"])

@@ -1,0 +1,28 @@
+"""One plain JSON record per run, and the comparison of many. Knows no task and no model."""
+
+from longdoc.results.collect import Problem, collect
+from longdoc.results.record import (
+    FILE_NAME,
+    SCHEMA_VERSION,
+    Record,
+    config_hash,
+    git_state,
+    machine,
+    read_record,
+    versions,
+    write_record,
+)
+
+__all__ = [
+    "FILE_NAME",
+    "SCHEMA_VERSION",
+    "Problem",
+    "Record",
+    "collect",
+    "config_hash",
+    "git_state",
+    "machine",
+    "read_record",
+    "versions",
+    "write_record",
+]

@@ -1,0 +1,187 @@
+"""The record of one run: written once, read by every comparison."""
+
+import hashlib
+import json
+import math
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+
+SCHEMA_VERSION = 1
+FILE_NAME = "results.json"
+STATUSES = ("finished", "failed", "running", "interrupted")
+
+# What every record says of itself, and what a finished one must have for its numbers to be compared.
+_ALWAYS = (
+    *("run_id", "status", "config_hash", "config", "seed"),
+    *("task", "protocol", "max_length", "encoder", "attention", "feature_map", "decay"),
+)
+_FINISHED = (
+    *("metrics", "references", "splits", "budget", "parameters", "steps", "tokens"),
+    *("tokens_per_second", "peak_memory_mb", "precision", "compiled", "device"),
+)
+_OBJECTS = ("config", "splits", "metrics", "references", "budget")
+
+# None of them changes what is learned: they say where a run goes on, and where it is reported.
+_RUN_KEYS = ("resume", "logger", "hydra")
+# Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
+_HELD_BY_ENCODER = ("attention", "feature_map", "decay")
+
+
+def _plain(value: Any, at: str) -> Any:
+    if value is None or isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{at}[{i}]") for i, item in enumerate(value)]
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"{at or 'record'}: the key {key!r} is not a string")
+        return {key: _plain(item, f"{at}.{key}" if at else key) for key, item in value.items()}
+    raise TypeError(
+        f"{at}: {type(value).__name__} is not plain JSON (str, int, float, bool, None, list, dict)"
+    )
+
+
+def write_record(folder: str | Path, record: Mapping[str, Any]) -> Path:
+    """Writes ``record`` to ``folder/results.json`` and returns that path; ``folder`` is made if need be.
+
+    The file appears whole or not at all: readers never see half a record, and a failure leaves the former one.
+    Keys keep their order; ``schema_version`` is added if it is not given. JSON knows no NaN and no infinity: both
+    become null. The keys are not checked here: the numbers of a long run are kept even if one of them is missing.
+
+    Raises TypeError, naming the key, for a value that is not plain JSON.
+    """
+    plain = _plain({"schema_version": SCHEMA_VERSION} | dict(record), "")
+    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    path = Path(folder) / FILE_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{FILE_NAME}.{os.getpid()}")
+    try:
+        with part.open("wb") as file:
+            # Of a lone surrogate (an undecodable file name in an error) this makes its JSON escape.
+            file.write(text.encode(errors="backslashreplace"))
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def read_record(path: str | Path) -> Record:
+    """Reads the record at ``path``, a ``results.json`` or the folder that holds one.
+
+    Raises ValueError, naming the file, for broken JSON, another ``schema_version``, an unknown ``status`` or
+    missing keys; OSError if the file cannot be read.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / FILE_NAME
+    try:
+        record = json.loads(path.read_bytes(), parse_constant=_no_constant)
+    except ValueError as error:
+        raise ValueError(f"{path}: broken JSON ({error})") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}: not a record but a JSON {type(record).__name__}")
+    schema = record.get("schema_version")
+    if schema != SCHEMA_VERSION:
+        raise ValueError(f"{path}: schema_version is {schema}, this longdoc reads {SCHEMA_VERSION}")
+    needed = [*_ALWAYS, *(_FINISHED if record.get("status") == "finished" else ())]
+    if missing := [key for key in needed if key not in record]:
+        raise ValueError(f"{path}: lacks {', '.join(missing)}")
+    if record["status"] not in STATUSES:
+        raise ValueError(f"{path}: status is {record['status']!r}, not one of {', '.join(STATUSES)}")
+    for key in _OBJECTS:
+        if key in needed and not isinstance(record[key], dict):
+            raise ValueError(f"{path}: {key} is not an object but {record[key]!r}")
+    return record
+
+
+def _without_seeds(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_seeds(item) for key, item in value.items() if key != "seed"}
+    return value
+
+
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a resolved config that two runs share if they differ in the seed alone.
+
+    ``seed`` is left out at every depth, because an interpolated ``task.seed`` repeats it.
+    """
+    left_out: tuple[str, ...] = _RUN_KEYS
+    encoder = config.get("encoder")
+    if isinstance(encoder, Mapping) and "attention" in encoder:
+        left_out += _HELD_BY_ENCODER
+    return {key: _without_seeds(value) for key, value in config.items() if key not in left_out}
+
+
+def config_hash(config: Mapping[str, Any]) -> str:
+    """Names what runs repeat: the first 12 hex digits of the SHA-256 of the ``settings`` as canonical JSON."""
+    canonical = json.dumps(settings(config), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def git_state(folder: str | Path) -> tuple[str | None, bool | None]:
+    """The commit checked out in ``folder``, and whether files differ from it; (None, None) without a repository."""
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},  # a run must not hold up the user's own git
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+
+
+def versions() -> dict[str, str | None]:
+    """The versions of Python and of the packages that numbers depend on; None for one not installed."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for name, package in {
+        "torch": "torch",
+        "lightning": "pytorch-lightning",
+        "datasets": "datasets",
+        "hydra": "hydra-core",
+        "wandb": "wandb",
+        "torchmetrics": "torchmetrics",
+        "longdoc": "longdoc",
+    }.items():
+        try:
+            found[name] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """``{"cpu": name, "threads": threads}``; the caller, who knows torch, gives ``torch.get_num_threads()``."""
+    cpu = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() == "model name":
+                cpu = value.strip()
+                break
+    except OSError:
+        pass
+    return {"cpu": cpu, "threads": threads}

@@ -1,0 +1,7 @@
+"""Training: the LightningModule, its budget and schedule, callbacks, acceleration."""
+
+from longdoc.training.budget import Budget
+from longdoc.training.module import ClassifierModule
+from longdoc.training.schedule import WarmupCosine
+
+__all__ = ["Budget", "ClassifierModule", "WarmupCosine"]

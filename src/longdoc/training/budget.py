@@ -1,0 +1,77 @@
+"""When a run ends, and how far it has come."""
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytorch_lightning as pl
+
+
+def seconds(limit: str | Mapping[str, float] | None) -> float | None:
+    """Seconds of a limit in Lightning's notations: "DD:HH:MM:SS" or {hours: 1, minutes: 30}."""
+    if limit is None:
+        return None
+    if isinstance(limit, str):
+        parts = limit.split(":")
+        if len(parts) != 4 or not all(part.isdigit() for part in parts):
+            raise ValueError(f"trainer.max_time={limit!r} must read DD:HH:MM:SS, such as 00:00:10:00")
+        limit = dict(zip(("days", "hours", "minutes", "seconds"), map(int, parts), strict=True))
+    total = timedelta(**limit).total_seconds()
+    if total <= 0:
+        raise ValueError(f"trainer.max_time={limit} must be longer than nothing")
+    return total
+
+
+class Budget(pl.Callback):
+    """Ends the run at the first of max_time, max_steps and max_epochs; ``progress`` is the largest share used up.
+
+    Time is counted from the first training step (compilation comes before it), validation included, over all
+    parts of a resumed run. At the end it asks Lightning to stop in ``on_train_batch_end``, at which Lightning
+    validates this very step first; its own max_steps would skip that.
+    """
+
+    def __init__(
+        self, max_time: float | None, max_steps: int | None, max_epochs: float | None, epoch_steps: float
+    ) -> None:
+        for name, limit in {"max_steps": max_steps, "max_epochs": max_epochs}.items():
+            if limit is not None and limit <= 0:
+                raise ValueError(f"trainer.{name}={limit} must be greater than 0, or null for no limit")
+        if max_time is None and max_steps is None and max_epochs is None:
+            raise ValueError("a run needs one of trainer.max_time, trainer.max_steps and trainer.max_epochs")
+        self.max_time, self.max_steps, self.max_epochs = max_time, max_steps, max_epochs
+        self.epoch_steps = epoch_steps
+        self.elapsed = 0.0
+        self._since: float | None = None
+
+    def time(self) -> float:
+        """Seconds of training so far."""
+        return self.elapsed + (0.0 if self._since is None else time.monotonic() - self._since)
+
+    def progress(self, step: int) -> float:
+        """The share of the budget used after ``step`` optimizer steps, 1 or more at the end."""
+        shares = [0.0]
+        if self.max_time is not None:
+            shares.append(self.time() / self.max_time)
+        if self.max_steps is not None:
+            shares.append(step / self.max_steps)
+        if self.max_epochs is not None:
+            # The step that completes the last epoch counts, whatever rounding says.
+            shares.append((step + 1e-9) / (self.max_epochs * self.epoch_steps))
+        return max(shares)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._since = time.monotonic()
+
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        if self.progress(trainer.global_step) >= 1:
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.elapsed, self._since = self.time(), None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"elapsed": self.time()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.elapsed = state_dict["elapsed"]

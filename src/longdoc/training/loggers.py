@@ -1,0 +1,63 @@
+"""CSV and W&B: everything of a run below its folder."""
+
+from pathlib import Path
+from typing import Any
+
+import wandb
+from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
+
+from longdoc.build import build
+
+
+def build_loggers(config: dict[str, Any], folder: Path, record: dict[str, Any]) -> list[Logger]:
+    """The configured loggers, writing metrics.csv and wandb/ in ``folder``."""
+    loggers: list[Logger] = []
+    for logger in config.values():
+        target = logger["_target_"].rpartition(".")[2]
+        if target == "CSVLogger":
+            _keep(folder / "metrics.csv")
+            loggers.append(CSVLogger(str(folder), name="", version=""))
+        elif target == "WandbLogger":
+            tags = [record["attention"], record["feature_map"], record["decay"]]
+            loggers.append(
+                build(logger | {"_partial_": True})(
+                    save_dir=str(folder),
+                    id=record["wandb_id"],
+                    name=record["run_id"],
+                    group=f"{record['task']}/{record['protocol']}",
+                    job_type="train",
+                    tags=[tag for tag in tags if tag],
+                    config=record["config"],
+                    resume="allow",
+                    settings=wandb.Settings(console="off", silent=True),
+                )
+            )
+        else:
+            loggers.append(build(logger))
+    return loggers
+
+
+def _keep(metrics: Path) -> None:
+    """A resumed run starts a new metrics.csv; the earlier parts stay as metrics.1.csv, metrics.2.csv, ..."""
+    if metrics.exists():
+        number = 1
+        while (part := metrics.with_suffix(f".{number}.csv")).exists():
+            number += 1
+        metrics.rename(part)
+
+
+def finish_wandb(exit_code: int) -> None:
+    """Closes the W&B run, if any, so that the next job of a sweep gets its own; waits until its file is whole."""
+    if wandb.run is not None:
+        wandb.finish(exit_code=exit_code)
+        wandb.teardown()
+
+
+def link_wandb(folder: Path) -> None:
+    """Links the run's W&B folders into outputs/wandb, which `wandb leet outputs/wandb` shows together."""
+    together = folder.parent.parent / "wandb"
+    for run in folder.glob("wandb/*run-*-*"):
+        together.mkdir(exist_ok=True)
+        link = together / run.name
+        if not link.is_symlink():
+            link.symlink_to(Path("..") / run.relative_to(folder.parent.parent))

@@ -1,0 +1,248 @@
+"""Train a classifier of long documents:  python train.py [task=listops] [feature_map=favor] [key=value ...]
+
+compose -> task -> classifier -> trainer -> fit -> test the best checkpoint -> results.json
+"""
+
+import logging
+import os
+import secrets
+import sys
+import time
+import warnings
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parent
+# W&B's caches stay in the project, not in the home folder; read when wandb is imported.
+for name in ("WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
+    os.environ.setdefault(name, str(PROJECT / "data" / "cache" / "wandb"))
+os.environ.setdefault("WANDB_SILENT", "true")
+
+import hydra
+import pytorch_lightning as pl
+import torch
+import yaml
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from longdoc.build import build
+from longdoc.errors import one_sentence
+from longdoc.evaluation import evaluate
+from longdoc.export import build_classifier, load
+from longdoc.results.record import SCHEMA_VERSION, config_hash, git_state, read_record, versions, write_record
+from longdoc.speed import flops_per_token
+from longdoc.tasks.base import Task
+from longdoc.training import Budget, ClassifierModule
+from longdoc.training.acceleration import choose_compile, choose_precision
+from longdoc.training.budget import seconds
+from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints, peak_memory_mb
+from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
+
+log = logging.getLogger("longdoc")
+console = Console(highlight=False, soft_wrap=True)
+
+
+def run_folder(task: str, resume: str | None) -> str:
+    """The resumed run's folder, or a new one that no other run can get, even in the same second."""
+    return str(Path(resume).resolve()) if resume else f"outputs/{task}/{new_run_name()}"
+
+
+def new_run_name() -> str:
+    return f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{secrets.token_hex(3)}"
+
+
+OmegaConf.register_new_resolver("longdoc.run_folder", run_folder, replace=True)
+OmegaConf.register_new_resolver("longdoc.run_name", new_run_name, replace=True)
+
+
+def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
+    """The resolved config as plain values; of a resumed run the saved one, changed where the command line says so."""
+    hydra_config = HydraConfig.get()
+    config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
+    groups = [g for g in hydra_config.runtime.choices if not g.startswith("hydra/")]
+    config["choices"] = {group: hydra_config.runtime.choices[group] for group in groups}
+    if cfg.resume is None:
+        return config
+    saved = folder / "config.yaml"
+    if not saved.is_file() or not (folder / "checkpoints" / "last.ckpt").is_file():
+        raise FileNotFoundError(f"resume={cfg.resume} is no run's folder with config.yaml and checkpoints/last.ckpt")
+    resumed = OmegaConf.load(saved)
+    for override in hydra_config.overrides.task:
+        key = override.split("=")[0]
+        if key in groups:
+            raise ValueError(f"{override} cannot change a resumed run: only single values can, such as trainer.max_steps")
+        OmegaConf.update(resumed, key, OmegaConf.select(cfg, key))
+    return OmegaConf.to_container(resumed, resolve=True)  # type: ignore[return-value]
+
+
+def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
+    """The part of the record that is known before training."""
+    choices = config["choices"]
+    linear = choices["attention"] != "softmax"
+    commit, dirty = git_state(PROJECT)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "config_hash": config_hash(config),
+        "task": task.name,
+        "protocol": config["protocol"],
+        "attention": choices["attention"],
+        "feature_map": choices["feature_map"] if linear else None,
+        "decay": None,
+        "encoder": choices["encoder"],
+        "max_length": task.max_length,
+        "seed": config["seed"],
+        "splits": task.describe(),
+        "references": task.references(),
+        "versions": versions(),
+        "commit": commit,
+        "dirty": dirty,
+        "config": config,
+    }
+
+
+def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]) -> ClassifierModule:
+    """Trains, and fills the record with what the training was."""
+    options = dict(config["trainer"])
+    limits = {name: options.pop(name) for name in ("max_time", "max_steps", "max_epochs")}
+    default_time = options.pop("default_time")
+    if all(limit is None for limit in limits.values()):
+        limits["max_time"] = default_time
+    accelerator, wants_compile = options["accelerator"], options.pop("compile")
+    device = "cuda" if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available() else "cpu"
+    options["precision"] = choose_precision(options["precision"], device)
+    compiled = choose_compile(wants_compile, console.print)
+
+    max_time = seconds(limits["max_time"])
+    batches = task.train_sampler().epoch_batches
+    budget = Budget(max_time, limits["max_steps"], limits["max_epochs"], batches / options["accumulate_grad_batches"])
+    last = folder / "checkpoints" / "last.ckpt"
+    throughput, every = Throughput(), options["val_check_interval"] * options["accumulate_grad_batches"]
+    options["val_check_interval"] = every
+    compilation = Compile([tuple(shape) for shape in task.train_shapes()], console)
+    best, newest = checkpoints(last.parent)
+    callbacks: list[pl.Callback] = [
+        *([compilation] if compiled else []), budget, throughput, RunProgress(budget, throughput, console),
+        *(build(callback) for callback in config["callbacks"].values()), best, newest, Interrupt(last, every),
+    ]  # fmt: skip
+    pl.seed_everything(config["seed"], verbose=False)
+    model = build_classifier(config, task.vocab_size, len(task.classes))
+    record["parameters"] = sum(p.numel() for p in model.parameters())
+    record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
+    module = ClassifierModule(
+        model, len(task.classes), config["seed"], build(config["optimizer"]), build(config["scheduler"]), budget,
+        {"version": 1, "config": config, "task": task.state},
+    )  # fmt: skip
+    trainer = pl.Trainer(
+        **options, max_epochs=1, logger=build_loggers(config["logger"], folder, record), callbacks=callbacks,
+        check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False, enable_model_summary=False,
+        use_distributed_sampler=False, default_root_dir=str(folder),
+    )  # fmt: skip
+    console.print(
+        f"{record['task']}: {record['attention']} {record['feature_map'] or ''} {record['encoder']}, "
+        f"{record['parameters']:,} parameters, {options['precision']}, {'compiled' if compiled else 'not compiled'}"
+    )
+    record |= {
+        "budget": {"max_time": max_time, "max_steps": limits["max_steps"], "max_epochs": limits["max_epochs"]},
+        "precision": options["precision"],
+        "compiled": compiled,
+        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "threads": torch.get_num_threads(),
+    }
+    try:
+        trainer.fit(module, datamodule=task, ckpt_path=str(last) if config["resume"] else None, weights_only=True)
+    finally:
+        record |= {
+            "steps": trainer.global_step,
+            "epochs": trainer.global_step / budget.epoch_steps,
+            "tokens": throughput.tokens,
+            "tokens_per_second": throughput.tokens_per_second,
+            "train_seconds": budget.time(),
+            "compile_seconds": compilation.seconds,
+            "peak_memory_mb": peak_memory_mb(module.device),
+        }
+    return module
+
+
+def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierModule) -> None:
+    """Scores the best checkpoint from its file alone, as scripts/evaluate.py does: float32, not compiled."""
+    path = folder / "checkpoints" / "best.ckpt"
+    loaded = load(path)
+    metrics = {}
+    for split, prefix in (("validation", "val"), ("test", "test")):
+        with console.status(f"evaluating {path.name} on the {split} split"):
+            metrics |= {f"{prefix}/{name}": value for name, value in evaluate(loaded, task, split).metrics.items()}
+    best = module.trainer.checkpoint_callbacks[0]
+    record["selection"] = {
+        "metric": "val/loss", "value": float(best.best_model_score), "epoch": loaded.step / module.budget.epoch_steps,
+        "step": loaded.step, "checkpoint": "checkpoints/best.ckpt",
+    }  # fmt: skip
+    record["metrics"] = metrics
+    for logger in module.trainer.loggers:
+        logger.log_metrics({k: v for k, v in metrics.items() if k.startswith("test/")}, step=record["steps"])
+
+
+def report(folder: Path, record: dict[str, Any]) -> None:
+    """The last lines of a run."""
+    metrics, selection = record["metrics"], record["selection"]
+    shown = Path(os.path.relpath(folder))
+    for name, value in record["references"].items():
+        console.print(f"  {name.replace('_', ' ')} reaches {value:.3f} on the test split")
+    console.print(
+        f"test accuracy {metrics['test/accuracy']:.4f}, f1_macro {metrics['test/f1_macro']:.4f}, "
+        f"loss {metrics['test/loss']:.4f}, by {selection['checkpoint']} of step {selection['step']} "
+        f"(best {selection['metric']}), {record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
+    )
+    console.print(f"run folder: {shown}")
+    evaluate_script = Path(os.path.relpath(PROJECT / "scripts" / "evaluate.py"))
+    console.print(f"evaluate:   python {evaluate_script} {shown / selection['checkpoint']}")
+
+
+@hydra.main(config_path="conf", config_name="train", version_base="1.3")
+def main(cfg: DictConfig) -> float:
+    """One run in one folder; returns the best val/loss, which a sweeper may minimise."""
+    folder, start = Path(HydraConfig.get().runtime.output_dir), time.monotonic()
+    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", module="pytorch_lightning", message=".*(num_workers|does not have many|exists and is not empty).*")
+    config = plain_config(cfg, folder)
+    record: dict[str, Any] = {}
+    status = "failed"
+    try:
+        pl.seed_everything(config["seed"], verbose=False)
+        task: Task = build(config["task"])
+        task.prepare_data()
+        record = describe(config, task)
+        previous = read_record(folder / "results.json") if config["resume"] else {}
+        record = {"run_id": folder.name, "wandb_id": previous.get("wandb_id", folder.name), "status": "running"} | record
+        (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+        write_record(folder, record)
+        module = fit(config, folder, task, record)
+        test(folder, task, record, module)
+        status = "finished"
+    except SystemExit:
+        status = "interrupted"
+        console.print(f"interrupted; go on with: python train.py resume={os.path.relpath(folder)}")
+        raise
+    except Exception as error:
+        record["error"] = one_sentence(error)
+        log.debug("the run failed", exc_info=True)
+        raise
+    finally:
+        if "run_id" in record:
+            record |= {"status": status, "wall_seconds": time.monotonic() - start}
+            write_record(folder, record)
+        finish_wandb(0 if status == "finished" else 1)
+        link_wandb(folder)
+    report(folder, record)
+    return record["selection"]["value"]
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # so that Hydra raises its errors instead of printing them
+    try:
+        main()
+    except Exception as error:
+        if os.environ.get("LONGDOC_TRACEBACK"):
+            raise
+        sys.exit(f"train.py: {one_sentence(error)}")

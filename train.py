@@ -8,15 +8,14 @@ import os
 import secrets
 import sys
 import time
-import warnings
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parent
-# W&B's caches stay in the project, not in the home folder; read when wandb is imported.
-for name in ("WANDB_CACHE_DIR", "WANDB_DATA_DIR"):
-    os.environ.setdefault(name, str(PROJECT / "data" / "cache" / "wandb"))
+# The caches of libraries stay in the project, not in the home folder; read when they are imported.
+for name in ("WANDB_CACHE_DIR", "WANDB_DATA_DIR", "MPLCONFIGDIR"):
+    os.environ.setdefault(name, str(PROJECT / "data" / "cache" / "libraries"))
 os.environ.setdefault("WANDB_SILENT", "true")
 
 import hydra
@@ -29,9 +28,9 @@ from rich.console import Console
 
 from longdoc.build import build
 from longdoc.errors import one_sentence
-from longdoc.evaluation import evaluate
+from longdoc.evaluation import evaluate, quiet
 from longdoc.export import build_classifier, load
-from longdoc.results.record import SCHEMA_VERSION, config_hash, git_state, read_record, versions, write_record
+from longdoc.results.record import SCHEMA_VERSION, config_hash, git_state, machine, read_record, versions, write_record
 from longdoc.speed import flops_per_token
 from longdoc.tasks.base import Task
 from longdoc.training import Budget, ClassifierModule
@@ -40,6 +39,10 @@ from longdoc.training.budget import seconds
 from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints, peak_memory_mb
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
+KEYS = {
+    "attention", "callbacks", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
+    "scheduler", "seed", "task", "trainer",
+}  # fmt: skip
 log = logging.getLogger("longdoc")
 console = Console(highlight=False, soft_wrap=True)
 
@@ -61,6 +64,8 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     """The resolved config as plain values; of a resumed run the saved one, changed where the command line says so."""
     hydra_config = HydraConfig.get()
     config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
+    for key in config.keys() - KEYS:  # "+key=value" creates what nothing reads
+        raise ValueError(f"{key} does not exist; the valid names there are {', '.join(sorted(KEYS))}")
     groups = [g for g in hydra_config.runtime.choices if not g.startswith("hydra/")]
     config["choices"] = {group: hydra_config.runtime.choices[group] for group in groups}
     if cfg.resume is None:
@@ -143,12 +148,12 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
         f"{record['task']}: {record['attention']} {record['feature_map'] or ''} {record['encoder']}, "
         f"{record['parameters']:,} parameters, {options['precision']}, {'compiled' if compiled else 'not compiled'}"
     )
+    record |= machine(torch.get_num_threads())
     record |= {
         "budget": {"max_time": max_time, "max_steps": limits["max_steps"], "max_epochs": limits["max_epochs"]},
         "precision": options["precision"],
         "compiled": compiled,
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "threads": torch.get_num_threads(),
     }
     try:
         trainer.fit(module, datamodule=task, ckpt_path=str(last) if config["resume"] else None, weights_only=True)
@@ -203,8 +208,7 @@ def report(folder: Path, record: dict[str, Any]) -> None:
 def main(cfg: DictConfig) -> float:
     """One run in one folder; returns the best val/loss, which a sweeper may minimise."""
     folder, start = Path(HydraConfig.get().runtime.output_dir), time.monotonic()
-    logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
-    warnings.filterwarnings("ignore", module="pytorch_lightning", message=".*(num_workers|does not have many|exists and is not empty).*")
+    quiet()
     config = plain_config(cfg, folder)
     record: dict[str, Any] = {}
     status = "failed"

@@ -2,20 +2,20 @@
 
     python scripts/benchmark.py --lengths 64 1024 16384 --output outputs/benchmark
 
-Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by step,
-so that whatever else the machine does meets all of them; what to quote are the ratios, medians over rounds. Each
-point's memory is measured in a process of its own, because memory once used blurs what is used next.
+Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by
+step, so that whatever else the machine does meets all of them; what to quote are the ratios, medians over
+rounds. Each point's memory is measured in a process of its own, because memory once used blurs what follows.
 """
 
 import argparse
 import json
-import math
 import os
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -154,10 +154,10 @@ def classifier(args: argparse.Namespace, variant: str) -> Classifier:
     return Classifier(encoder, "mean", CLASSES)
 
 
-def limit_compilation(args: argparse.Namespace) -> None:
-    """Allows one graph for each variant and mode of a length; to fall back to eager beyond that is an error."""
-    torch._dynamo.config.recompile_limit = max(8, len(args.variants) * len(MODES))
-    torch._dynamo.config.fail_on_recompile_limit_hit = True
+def limit_compilation(args: argparse.Namespace) -> AbstractContextManager[None]:
+    """Allows one graph for each variant and mode of a length; falling back to eager beyond is an error."""
+    limit = max(8, len(args.variants) * len(MODES))
+    return torch._dynamo.config.patch(recompile_limit=limit, fail_on_recompile_limit_hit=True)
 
 
 # -------------------------------------------------------------------------------------------- measurement
@@ -216,19 +216,22 @@ def tensor_bytes(tensors: Iterable[Any]) -> int:
 def measure_memory(args: argparse.Namespace, variant: str, length: int) -> Point:
     """Peak memory of training steps; to be called in a fresh process with MALLOC set.
 
-    idle   the process with its libraries, the compiler among them, before the model is made
-    ready  with the compiled model, its weights and the optimizer's state, between steps
+    bare   the process with its libraries, the compiler among them, before the model is made
+    idle   with the compiled model, its weights and the optimizer's state, between steps
     peak   the most during the steps
+
+    What grows with the tokens is peak - idle; idle - bare hardly depends on them.
     """
     memory = ProcessMemory(torch.device(args.device))
+    # A throw-away model loads what loads late: the compiler, kernels, thread pools.
     tiny = {"tokens": 1, "width": args.heads * 4, "feedforward": 16, "vocab": 8}
-    Trial(argparse.Namespace(**vars(args) | tiny), variant, 16).step("train")  # loads what loads late: the compiler, kernels, thread pools
+    Trial(argparse.Namespace(**vars(args) | tiny), variant, 16).step("train")
     torch.compiler.reset()
-    idle = memory.now()
+    bare = memory.now()
     trial = Trial(args, variant, length)
     first = trial.step("train")
     steps = MEMORY_STEPS if first < args.max_seconds_per_point else 1
-    ready = memory.now()
+    idle = memory.now()
     memory.reset_peak()
     for _ in range(steps):
         trial.step("train")
@@ -238,14 +241,13 @@ def measure_memory(args: argparse.Namespace, variant: str, length: int) -> Point
     return {
         "method": memory.method,
         "steps": steps,
+        "bare_bytes": bare,
         "idle_bytes": idle,
-        "ready_bytes": ready,
         "peak_bytes": peak,
         "model_bytes": tensor_bytes([*trial.model.parameters(), *trial.model.buffers()]),
         "optimizer_bytes": tensor_bytes(state),
-        "peak_above_idle_bytes": peak - idle,
-        "peak_above_idle_bytes_per_token": (peak - idle) / tokens,
-        "step_bytes_per_token": (peak - ready) / tokens,
+        "bytes_per_token": (peak - idle) / tokens,
+        "bytes_per_token_with_model": (peak - bare) / tokens,
     }
 
 
@@ -271,7 +273,6 @@ def measure(
             if mode in part:
                 say(f"N={part['length']} {part['variant']} {mode}: {show_speed(part[mode], args.repeats)}")
 
-    limit_compilation(args)
     for length in args.lengths:
         for part in time_length(args, length):
             keep(part)
@@ -340,23 +341,23 @@ def show_crossover(length: float | None, points: list[Point]) -> str:
 
 def table(args: argparse.Namespace, points: list[Point]) -> Table:
     grid = Table(title=f"Thousand tokens a second: {conditions(args)}", title_justify="left")
-    for heading in ("N", "variant", *(h for mode in args.modes for h in (mode, "min-max", "x softmax"))):
-        grid.add_column(heading, justify="left" if heading == "variant" else "right")
+    grid.add_column("N", justify="right")
+    grid.add_column("variant", no_wrap=True)
+    for heading in (h for mode in args.modes for h in (mode, "x softmax")):
+        grid.add_column(heading, justify="right")
     if args.memory:
-        grid.add_column("KiB a token", justify="right")
+        grid.add_column("peak KiB a token", justify="right")
     grid.add_column("kFLOP a token", justify="right")
     for before, point in zip([None, *points], points, strict=False):
         if before and before["length"] != point["length"]:
             grid.add_section()
         cells = [str(point["length"]), point["variant"]]
-        for mode in args.modes:
-            if mode not in point:
-                cells += ["", "", ""]
+        for timed in (point.get(mode) for mode in args.modes):
+            if timed is None:
+                cells += ["", ""]
                 continue
-            timed = point[mode]
             few = f" (n={timed['repeats']})" if timed["repeats"] < args.repeats else ""
             cells.append(f"{timed['tokens_per_second'] / 1000:.1f}{few}")
-            cells.append(f"{timed['min'] / 1000:.1f}-{timed['max'] / 1000:.1f}")
             cells.append("" if timed["ratio"] is None else f"{timed['ratio']:.2f}")
         if args.memory:
             kib = kib_per_token(point)
@@ -366,7 +367,7 @@ def table(args: argparse.Namespace, points: list[Point]) -> Table:
 
 
 def kib_per_token(point: Point) -> float | None:
-    return point["memory"]["peak_above_idle_bytes_per_token"] / 1024 if "memory" in point else None
+    return point["memory"]["bytes_per_token"] / 1024 if "memory" in point else None
 
 
 def conditions(args: argparse.Namespace) -> str:
@@ -375,59 +376,75 @@ def conditions(args: argparse.Namespace) -> str:
     return f"{where}, {args.precision}, {'compiled' if args.compile else 'eager'}"
 
 
-def short(length: float) -> str:
-    return f"{length / 1024:g}k" if length >= 1024 and length % 1024 == 0 else f"{length:g}"
+def short(number: float) -> str:
+    """65536 -> 64k and 20000 -> 20k: lengths are powers of two, speeds are not."""
+    for unit in (1024, 1000):
+        if number >= unit and number % unit == 0:
+            return f"{number / unit:g}k"
+    return f"{number:g}"
 
 
 def plot(args: argparse.Namespace, points: list[Point], path: Path) -> None:
+    """Draws speed, ratio to softmax with the crossovers, and memory; legible at a width of 900 pixels."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from matplotlib.ticker import FuncFormatter, NullLocator
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     mode = args.modes[0]
-    crossing = crossovers(points).get(mode, {})
     word = "Training" if mode == "train" else "Forward"
-    panels: list[tuple[str, Callable[[Point], float | None]]] = [
-        (f"{word} speed, tokens/s", lambda p: p[mode]["tokens_per_second"] if mode in p else None)
-    ]
+    crossing = crossovers(points).get(mode, {})
+    panels: dict[str, Callable[[Point], float | None]] = {
+        f"{word} speed, tokens/s": lambda p: p[mode]["tokens_per_second"] if mode in p else None
+    }
     if crossing:
-        panels.append((f"{word} speed, times softmax", lambda p: p[mode]["ratio"] if mode in p else None))
+        panels[f"{word} speed, times softmax"] = lambda p: p[mode]["ratio"] if mode in p else None
     if args.memory:
-        panels.append(("Training peak memory, KiB/token", kib_per_token))
-
-    plt.rcParams |= {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
-    figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.7), layout="constrained", squeeze=False)
-    maps = [name for name in args.variants if name != "softmax"]
+        panels["Training peak memory, KiB/token"] = kib_per_token
     styles: dict[str, dict[str, Any]] = {"softmax": {"color": "black", "linestyle": "--", "marker": "x"}}
-    for i, name in enumerate(maps):
-        styles[name] = {"color": COLORS[i % len(COLORS)], "marker": MARKERS[(i + i // 6) % len(MARKERS)]}
+    for i, name in enumerate(name for name in args.variants if name != "softmax"):
+        marker = MARKERS[(i + i // len(COLORS)) % len(MARKERS)]
+        styles[name] = {"color": COLORS[i % len(COLORS)], "marker": marker}
+    ticks = args.lengths[:1]
+    for length in args.lengths:
+        if length >= 3 * ticks[-1]:  # or the labels would touch
+            ticks.append(length)
 
-    for axis, (title, value) in zip(axes[0], panels, strict=True):
-        for name in args.variants:
-            curve = [(p["length"], value(p)) for p in points if p["variant"] == name and value(p) is not None]
-            label = name
-            if name in crossing:
-                label += f" (faster {show_crossover(crossing[name], points)})"
-            axis.plot(*zip(*curve, strict=True), label=label, markersize=4, linewidth=1.4, **styles[name])
-        axis.set(title=title, xlabel="N, tokens a document", xscale="log", yscale="log")
-        axis.set_xticks(ticks := [n for n in args.lengths if len(args.lengths) <= 4 or math.log2(n) % 2 == 0])
-        axis.set_xticklabels([short(n) for n in ticks])
-        axis.xaxis.set_minor_locator(NullLocator())
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,.10g}"))
-        axis.grid(alpha=0.3, linewidth=0.6)
-    if crossing:
-        axes[0][1].axhline(1, color="black", linewidth=0.8)
-        for name, length in crossing.items():
-            if length is not None and length > args.lengths[0]:
-                color = styles[name]["color"]
-                axes[0][1].plot(length, 1, "*", markersize=11, color=color, markeredgecolor="black")
-    figure.suptitle(f"Softmax and linear attention against length: {conditions(args)}", fontsize=10)
-    handles, labels = axes[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
-    figure.savefig(path, dpi=200)
-    plt.close(figure)
+    look: Any = {"font.size": 8.5, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+    with plt.rc_context(look):
+        figure, axes = plt.subplots(1, len(panels), figsize=(9, 3.8), layout="constrained", squeeze=False)
+        for axis, (title, value) in zip(axes[0], panels.items(), strict=True):
+            for name in args.variants:
+                curve = [(p["length"], y) for p in points if p["variant"] == name and (y := value(p))]
+                label = (
+                    f"{name} (faster {show_crossover(crossing[name], points)})" if name in crossing else name
+                )
+                axis.plot(
+                    [n for n, _ in curve], [y for _, y in curve], label=label, ms=4, lw=1.4, **styles[name]
+                )
+            axis.set(title=title, xlabel="N, tokens a document", xscale="log", xticks=ticks)
+            axis.set_xticklabels([short(n) for n in ticks])
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.grid(alpha=0.3, linewidth=0.6)
+            if value is kib_per_token:
+                axis.set_ylim(bottom=0)
+            else:
+                axis.set_yscale("log")
+                axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+                axis.yaxis.set_major_formatter(FuncFormatter(lambda y, _: short(y)))
+                axis.yaxis.set_minor_locator(NullLocator())
+        if crossing:
+            axes[0][1].set_title(f"{word} speed, times softmax (★ crossover)")
+            for name, start in crossing.items():
+                if start is not None and start > args.lengths[0]:
+                    color = styles[name]["color"]
+                    axes[0][1].plot(start, 1, "*", ms=11, color=color, markeredgecolor="black", zorder=3)
+        figure.suptitle(f"Softmax and linear attention against length: {conditions(args)}", fontsize=10)
+        handles, labels = axes[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(labels)), frameon=False)
+        figure.savefig(path, dpi=200)
+        plt.close(figure)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -435,16 +452,17 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     args = arguments(argv)
     if args.memory_point:
-        limit_compilation(args)
         variant, length = args.memory_point
-        print(json.dumps(measure_memory(args, variant, int(length))))
+        with limit_compilation(args):
+            print(json.dumps(measure_memory(args, variant, int(length))))
         return 0
     console = Console(soft_wrap=True)
     say = partial(console.print, highlight=False)
     found: dict[tuple[str, int], Point] = {}
     complete = False
     try:
-        measure(args, argv, found, say)
+        with limit_compilation(args):
+            measure(args, argv, found, say)
         complete = True
     except KeyboardInterrupt:
         say("interrupted; keeping the finished points")

@@ -32,7 +32,7 @@ def build(config: Mapping[str, Any] | DictConfig, trusted: tuple[str, ...] = TRU
     Raises ValueError for a target that cannot be found or is not trusted.
     """
     plain = OmegaConf.to_container(config, resolve=True) if isinstance(config, DictConfig) else config
-    for path in _targets([plain, args, kwargs]):
+    for path in _targets(plain):
         try:
             home = getattr(get_object(path), "__module__", None) or ""
         except Exception as error:

@@ -29,9 +29,7 @@ def _fused_cpu_attention(q: Any, k: Any, v: Any, *_: Any, out_shape: Any = None,
 
 
 # FlopCounterMode knows the fused kernels of GPUs only; on a CPU softmax attention would count as nothing.
-FORMULAS: dict[Any, Any] = {
-    torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused_cpu_attention
-}
+FORMULAS: dict[Any, Any] = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused_cpu_attention}
 
 
 @contextmanager

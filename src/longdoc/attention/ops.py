@@ -46,10 +46,11 @@ def linear_attention(
 ) -> Tensor:
     """Every token reads every real token with weight q_i·k_j / sum_j q_i·k_j, in O(N·F·E).
 
-    (B, H, N, F), (B, H, N, F), (B, H, N, E) -> (B, H, N, E) (Katharopoulos et al. 2020, eqs. 4-6). There is no
-    epsilon: where the denominator is 0 (no feature fires, or the document is empty), or so small that the products
-    in it underflow (1e-31 in float32), the result is the mean of the real values. ``rotate`` turns queries and keys
-    in the numerator only (Su et al., RoFormer, eq. 19): weights may then be negative and need not sum to 1.
+    (B, H, N, F), (B, H, N, F), (B, H, N, E) -> (B, H, N, E) (Katharopoulos et al. 2020, eqs. 4-6). There is
+    no epsilon: where the denominator is 0 (no feature fires, or the document is empty), or so small that the
+    products in it underflow (1e-31 in float32), the result is the mean of the real values. ``rotate`` turns
+    queries and keys in the numerator only (Su et al., RoFormer, eq. 19): weights may then be negative and need
+    not sum to 1.
     """
     if mask is not None:
         real = mask[:, None, :, None].to(k.dtype)

@@ -43,8 +43,8 @@ POOLS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
 
 class Pooling(nn.Module):
     """One or several pools side by side, joined by "+": mean, max, first, last over the encoder's output, and
-    ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder). A document without a real
-    token gives 0.
+    ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder). A document without a
+    real token gives 0.
     """
 
     def __init__(self, kind: str) -> None:

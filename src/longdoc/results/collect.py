@@ -31,10 +31,10 @@ def _below(folder: Path) -> list[Path | Problem]:
 
 
 def collect(folders: Iterable[str | Path]) -> tuple[list[Record], list[Problem]]:
-    """The records of all ``results.json`` below ``folders``, or given themselves, in the order of their paths.
+    """The records of all ``results.json`` at or below ``folders``, in the order of their paths.
 
-    Each run counts once, however often its folder is given or copied. Whatever cannot be read, and a run folder
-    that has a ``config.yaml`` but no record, is returned as a problem.
+    Each run counts once, however often its folder is given or copied. What cannot be read is returned as a
+    problem; so is a run folder that has a ``config.yaml`` but no record.
     """
     files: set[Path] = set()
     problems: set[Problem] = set()

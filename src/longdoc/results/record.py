@@ -28,8 +28,9 @@ _FINISHED = (
 )
 _OBJECTS = ("config", "splits", "metrics", "references", "budget")
 
-# None of them changes what is learned: they say where a run goes on, and where it is reported.
-_RUN_KEYS = ("resume", "logger", "hydra")
+# None of them changes what is learned: where a run goes on, where it is reported, and the words that chose
+# the groups, whose values stand in the config themselves.
+_RUN_KEYS = ("resume", "logger", "hydra", "choices")
 # Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
 _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 
@@ -54,9 +55,9 @@ def _plain(value: Any, at: str) -> Any:
 def write_record(folder: str | Path, record: Mapping[str, Any]) -> Path:
     """Writes ``record`` to ``folder/results.json`` and returns that path; ``folder`` is made if need be.
 
-    The file appears whole or not at all: readers never see half a record, and a failure leaves the former one.
-    Keys keep their order; ``schema_version`` is added if it is not given. JSON knows no NaN and no infinity: both
-    become null. The keys are not checked here: the numbers of a long run are kept even if one of them is missing.
+    The file appears whole or not at all: no reader sees half a record, and a failure leaves the former one.
+    Keys keep their order; ``schema_version`` is added if it is not given. JSON has no NaN or infinity: they
+    become null. The keys are not checked here: a long run's numbers are kept even if one of them is missing.
 
     Raises TypeError, naming the key, for a value that is not plain JSON.
     """
@@ -113,6 +114,8 @@ def read_record(path: str | Path) -> Record:
 def _without_seeds(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_seeds(item) for key, item in value.items() if key != "seed"}
+    if isinstance(value, list | tuple):
+        return [_without_seeds(item) for item in value]
     return value
 
 
@@ -125,17 +128,17 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     encoder = config.get("encoder")
     if isinstance(encoder, Mapping) and "attention" in encoder:
         left_out += _HELD_BY_ENCODER
-    return {key: _without_seeds(value) for key, value in config.items() if key not in left_out}
+    return {key: value for key, value in _without_seeds(config).items() if key not in left_out}
 
 
 def config_hash(config: Mapping[str, Any]) -> str:
-    """Names what runs repeat: the first 12 hex digits of the SHA-256 of the ``settings`` as canonical JSON."""
+    """Names what runs repeat: 12 hex digits of the SHA-256 of the ``settings`` as canonical JSON."""
     canonical = json.dumps(settings(config), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
 def git_state(folder: str | Path) -> tuple[str | None, bool | None]:
-    """The commit checked out in ``folder``, and whether files differ from it; (None, None) without a repository."""
+    """The commit checked out in ``folder`` and whether files differ from it; (None, None) without one."""
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -174,7 +177,7 @@ def versions() -> dict[str, str | None]:
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """``{"cpu": name, "threads": threads}``; the caller, who knows torch, gives ``torch.get_num_threads()``."""
+    """``{"cpu": name, "threads": threads}``; the caller, who has torch, gives ``torch.get_num_threads()``."""
     cpu = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():

@@ -48,8 +48,8 @@ class Row:
     """The runs of one variant under one set of settings.
 
     ``settings`` are those that another row of the group has otherwise. ``speed_ratio`` and
-    ``accuracy_difference`` are against softmax, None where the group has none; ``like_softmax`` says whether the
-    two speeds were measured under the same conditions.
+    ``accuracy_difference`` are against softmax, None where the group has none; ``like_softmax`` says whether
+    the two speeds were measured under the same conditions.
     """
 
     variant: str
@@ -105,7 +105,7 @@ def summarize(values: Iterable[Any]) -> Summary:
 def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
     """Groups of what may be compared, and the records without final numbers: failed, running, interrupted.
 
-    Groups are ordered by their title, rows by test accuracy, the best first.
+    Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
     """
     groups: dict[tuple, list[Record]] = {}
     unfinished = []
@@ -115,7 +115,7 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
         else:
             unfinished.append(record)
     made = [_group(members) for members in groups.values()]
-    return sorted(made, key=lambda group: (group.title, group.subtitle)), unfinished
+    return sorted(made, key=_group_order), unfinished
 
 
 def _budget(record: Record) -> dict[str, float]:
@@ -131,12 +131,17 @@ def _group_key(record: Record) -> tuple:
     return *conditions, tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
 
 
+def _group_order(group: Group) -> tuple:
+    task, protocol, length, _ = group.conditions.values()
+    return task, protocol, length or 0, group.title, group.subtitle
+
+
 def _group(records: list[Record]) -> Group:
     by_row: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         by_row.setdefault((variant(record), record["config_hash"]), []).append(record)
-    rows = [_row(name, members) for (name, _), members in by_row.items()]
-    rows.sort(key=lambda row: (-_or(row.values[ACCURACY].mean, -math.inf), row.variant))
+    rows = [_row(name, members) for (name, _), members in sorted(by_row.items())]
+    rows.sort(key=lambda row: -_or(row.values[ACCURACY].mean, -math.inf))
     notes = _against_softmax(rows)
     _tell_apart(rows)
     first = records[0]
@@ -145,14 +150,10 @@ def _group(records: list[Record]) -> Group:
     for name, summary in references.items():
         if summary.std:
             notes.append(f"{name} differs between the runs: they did not see the same documents")
+    for key in dict.fromkeys(key for row in rows for key in row.settings):
+        notes += _difference(key, [(row.settings[key], row) for row in rows if key in row.settings])
     for key in _NOTED_CONDITIONS:
-        held: dict[str, list[str]] = {}
-        for row in rows:
-            for value in dict.fromkeys(_short(record.get(key)) for record in row.records):
-                held.setdefault(value, []).append(row.variant)
-        if len(held) > 1:
-            values = "; ".join(f"{value} ({', '.join(variants)})" for value, variants in held.items())
-            notes.append(f"{key} differs: {values}")
+        notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
     return Group(
         conditions={key: first[key] for key in _GROUP_CONDITIONS},
         budget=_budget(first),
@@ -161,6 +162,15 @@ def _group(records: list[Record]) -> Group:
         references=references,
         notes=notes,
     )
+
+
+def _difference(key: str, values: Iterable[tuple[Any, Row]]) -> list[str]:
+    held: dict[str, dict[str, None]] = {}
+    for value, row in values:
+        text = str(value)
+        held.setdefault(text[:10] if key == "commit" else text, {})[row.variant] = None
+    said = "; ".join(f"{text} ({', '.join(variants)})" for text, variants in held.items())
+    return [f"{key} differs: {said}"] if len(held) > 1 else []
 
 
 def _row(name: str, records: list[Record]) -> Row:
@@ -200,7 +210,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
             row.accuracy_difference = accuracy - base
     notes = []
     if len(candidates) > 1:
-        notes.append("Δ acc and speed are against the softmax whose speed is ×1.0, the best in val/accuracy")
+        notes.append("Δ acc and speed are against the softmax whose speed is ×1.00, the best in val/accuracy")
     if not all(row.like_softmax for row in rows):
         notes.append(
             f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})"
@@ -209,7 +219,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
 
 
 def _tell_apart(rows: list[Row]) -> None:
-    """Finds the settings in which rows differ beyond what makes a variant, and numbers rows of one variant."""
+    """Finds the settings that differ beyond what makes a variant, and numbers the rows of one variant."""
     flat = [dict(_flatten(settings(row.records[0]["config"]))) for row in rows]
     names = [row.variant for row in rows]
     for i, row in enumerate(rows):
@@ -237,15 +247,6 @@ def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
 
 def _or(value: float | None, default: float) -> float:
     return default if value is None else value
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text[:10] if len(text) == 40 else text  # a commit
-
-
-def _settings_text(row: Row) -> str:
-    return ", ".join(f"{key}={value}" for key, value in row.settings.items())
 
 
 def _conditions_text(conditions: Mapping[str, Any]) -> str:
@@ -293,7 +294,9 @@ def _cells(row: Row) -> list[str]:
         _accuracy_text(row.values[ACCURACY]),
         "-" if difference is None else f"{difference:+.3f}",
         *(_brief(value[key]) for key in ("parameters", "steps", "tokens", SPEED)),
-        "-" if ratio is None else f"×{ratio:#.3g}".rstrip(".") + ("" if row.like_softmax else "*"),
+        "-"
+        if ratio is None
+        else f"×{ratio:{'.0f' if ratio >= 99.95 else '#.3g'}}{'' if row.like_softmax else '*'}",
         "-" if memory is None else f"{memory:.0f}",
     ]
 
@@ -303,11 +306,7 @@ def _reference_cells(name: str, summary: Summary) -> list[str]:
 
 
 def _notes(group: Group) -> list[str]:
-    own = []
-    for row in group.rows:
-        said = [_settings_text(row)] if row.settings else []
-        own += [f"{row.variant}: {note}" for note in said + row.notes]
-    return own + group.notes
+    return [f"{row.variant}: {note}" for row in group.rows for note in row.notes] + group.notes
 
 
 def _unfinished_text(record: Record) -> str:

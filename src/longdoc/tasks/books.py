@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -37,9 +38,14 @@ class Books(Task):
                 f"{path} is missing: task.data must name a folder with {', '.join(SPLITS)} as .parquet files, "
                 f"each with the columns text and label"
             )
-        columns = pq.read_schema(path).names
-        if not {"text", "label"} <= set(columns):
-            raise ValueError(f"{path} has the columns {', '.join(columns)}; it needs text and label")
+        schema = pq.read_schema(path)
+        if not {"text", "label"} <= set(schema.names):
+            raise ValueError(f"{path} has the columns {', '.join(schema.names)}; it needs text and label")
+        kind = schema.field("text").type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise ValueError(f"{path}: the column text holds {kind}; it must hold strings")
+        if not pq.read_metadata(path).num_rows:
+            raise ValueError(f"{path} has no rows")
         return path
 
     def _texts(self, split: str) -> Iterator[list[str]]:
@@ -48,7 +54,10 @@ class Books(Task):
 
     def learn(self) -> dict[str, Any]:
         path = self._file("train")
-        classes = sorted({str(label) for label in pq.read_table(path, columns=["label"])["label"].to_pylist()})
+        labels = pq.read_table(path, columns=["label"])["label"].to_pylist()
+        if None in labels:
+            raise ValueError(f"{path}, row {labels.index(None)}: the label is missing")
+        classes = sorted({str(label) for label in labels})
         key = {"tokenizer": "byte-level bpe", "version": 1, "size": self.tokenizer_size, "data": file_sha256(path)}
         place = cached(self.cache, key, self._train_tokenizer)
         tokenizer = (place / "tokenizer.json").read_text()
@@ -81,6 +90,7 @@ class Books(Task):
     def _encode(self, split: str, folder: Path) -> None:
         assert self.state is not None
         tokenizer = Tokenizer.from_str(self.state["tokenizer"])
+        tokenizer.encode_special_tokens = True  # "[PAD]" in a text is text, not padding
         number = {name: i for i, name in enumerate(self.state["classes"])}
         labels = []
         for row, label in enumerate(pq.read_table(self._file(split), columns=["label"])["label"].to_pylist()):

@@ -12,10 +12,10 @@ def seconds(limit: str | Mapping[str, float] | None) -> float | None:
     """Seconds of a limit in Lightning's notations: "DD:HH:MM:SS" or {hours: 1, minutes: 30}."""
     if limit is None:
         return None
-    if isinstance(limit, str):
-        parts = limit.split(":")
+    if not isinstance(limit, Mapping):
+        parts = str(limit).split(":")
         if len(parts) != 4 or not all(part.isdigit() for part in parts):
-            raise ValueError(f"trainer.max_time={limit!r} must read DD:HH:MM:SS, such as 00:00:10:00")
+            raise ValueError(f"trainer.max_time={limit} must read DD:HH:MM:SS, such as 00:00:10:00")
         limit = dict(zip(("days", "hours", "minutes", "seconds"), map(int, parts), strict=True))
     total = timedelta(**limit).total_seconds()
     if total <= 0:

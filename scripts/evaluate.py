@@ -1,0 +1,90 @@
+"""Score checkpoints:  python scripts/evaluate.py CHECKPOINT... [--split test] [--data PATH] [--output FILE]
+
+Needs nothing but the files: model, labels and tokenizer come out of each checkpoint. The data is the run's own,
+found relative to the project, else --data. Scores are computed in float32 and not compiled, as train.py's are, and
+written as JSON with the same metric names. A checkpoint that fails is a row with its error.
+"""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from longdoc.errors import one_sentence
+from longdoc.evaluation import evaluate, quiet
+from longdoc.export import load
+from longdoc.tasks.base import SPLITS
+
+PREFIX = {"train": "train", "validation": "val", "test": "test"}
+
+
+def score(path: Path, split: str, data: str | None) -> dict[str, Any]:
+    """The record of one checkpoint on one split, or what was wrong with it."""
+    record: dict[str, Any] = {"checkpoint": str(path), "split": split, "error": None}
+    start = time.monotonic()
+    try:
+        loaded = load(path)
+        choices = loaded.config["choices"]
+        linear = choices["attention"] != "softmax"
+        task = loaded.task(data)
+        result = evaluate(loaded, task, split)
+        record |= {
+            "task": choices["task"],
+            "attention": choices["attention"],
+            "feature_map": choices["feature_map"] if linear else None,
+            "step": loaded.step,
+            "rows": len(result.rows),
+            "metrics": {f"{PREFIX[split]}/{name}": value for name, value in result.metrics.items()},
+            "precision": "32-true",
+            "compiled": False,
+            "seconds": time.monotonic() - start,
+        }
+    except Exception as error:
+        record["error"] = one_sentence(error)
+    return record
+
+
+def table(records: list[dict[str, Any]]) -> Table:
+    """One row a checkpoint."""
+    shown = Table("checkpoint", "task", "variant", "rows", "accuracy", "f1_macro", "loss")
+    for record in records:
+        if record["error"]:
+            shown.add_row(record["checkpoint"], f"[red]{record['error']}[/red]")
+            continue
+        values = [f"{value:.4f}" for name in ("accuracy", "f1_macro", "loss")
+                  for key, value in record["metrics"].items() if key.endswith("/" + name)]  # fmt: skip
+        variant = record["feature_map"] or record["attention"]
+        shown.add_row(record["checkpoint"], record["task"], variant, str(record["rows"]), *values)
+    return shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkpoint", nargs="+", type=Path)
+    parser.add_argument("--split", choices=SPLITS, default="test")
+    parser.add_argument("--data", help="where the task's data lies, if not where it lay in training")
+    parser.add_argument("--output", type=Path, help="JSON file; by default beside the first checkpoint")
+    options = parser.parse_args()
+    quiet()
+    data = None if options.data is None else str(Path(options.data).resolve())
+    records = [score(path, options.split, data) for path in options.checkpoint]
+    console = Console()
+    console.print(table(records))
+    first: Path = options.checkpoint[0]
+    output = options.output or first.with_suffix(f".{options.split}.json")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(json.dumps(records, indent=2) + "\n")
+    except OSError as error:
+        sys.exit(f"evaluate.py: the results cannot be written to {output}: {error.strerror}")
+    console.print(f"written to {output}", soft_wrap=True, highlight=False)
+    return 1 if any(record["error"] for record in records) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

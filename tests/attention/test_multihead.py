@@ -1,0 +1,135 @@
+"""Heads, projections and gate, with every way to mix; half precision."""
+
+from functools import partial
+
+import pytest
+import torch
+from reference import MIXERS, each, linear_attention, relative_error, softmax_attention
+
+from longdoc.attention import LinearAttention, MultiHeadAttention, SoftmaxAttention
+
+WIDTH, HEADS = 16, 2
+
+
+def by_hand(module, x, mask, positions):
+    """One head after the other, from the rows of the joint projection that are its own."""
+    size = WIDTH // HEADS
+    mixed = []
+    for head in range(HEADS):
+        parts = []
+        for part in range(3):
+            rows = slice(part * WIDTH + head * size, part * WIDTH + (head + 1) * size)
+            parts.append((x @ module.qkv.weight[rows].T + module.qkv.bias[rows])[:, None])
+        q, k, v = parts
+        if isinstance(module.mixer, LinearAttention):
+            phi = module.mixer.feature_map
+            # All heads at once, since a map may differ from head to head.
+            q, k = (
+                f(torch.cat([y] * HEADS, dim=1))[:, head : head + 1]
+                for f, y in ((phi.query, q), (phi.key, k))
+            )
+            mixed.append(linear_attention(q, k, v, mask, positions)[:, 0])
+        else:
+            mixed.append(softmax_attention(q, k, v, mask, positions)[:, 0])
+    joined = torch.cat(mixed, dim=-1)
+    if module.gate is not None:
+        opening = x @ module.gate.weight.T + module.gate.bias
+        joined = joined * opening * torch.sigmoid(opening)
+    return joined @ module.out.weight.T + module.out.bias
+
+
+@pytest.mark.parametrize("mixer", **each(MIXERS))
+@pytest.mark.parametrize("gate", [False, True])
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("padded", [False, True])
+def test_equals_one_head_after_the_other(mixer, gate, rotary, padded):
+    module = MultiHeadAttention(WIDTH, HEADS, mixer, gate).double()
+    x = torch.randn(2, 9, WIDTH, dtype=torch.float64)
+    mask = torch.arange(9) < torch.tensor([9, 4])[:, None] if padded else None
+    positions = torch.arange(9) if rotary else None
+    torch.testing.assert_close(
+        module(x, mask, positions), by_hand(module, x, mask, positions), rtol=1e-10, atol=1e-10
+    )
+
+
+def test_models_that_differ_in_the_mixer_differ_in_nothing_else():
+    def weights(mixer):
+        torch.manual_seed(4)
+        module = MultiHeadAttention(WIDTH, HEADS, mixer, gate=True)
+        return {name: p for name, p in module.named_parameters() if not name.startswith("mixer.")}
+
+    first, *others = [weights(mixer) for _, mixer in MIXERS]
+    for other in others:
+        assert {name: p.shape for name, p in other.items()} == {name: p.shape for name, p in first.items()}
+
+
+def test_heads_that_do_not_divide_the_width_are_named():
+    with pytest.raises(ValueError, match=r"encoder.heads=3 .* encoder.width=16"):
+        MultiHeadAttention(16, 3, SoftmaxAttention)
+
+
+# -------------------------------------------------------------------------------------- half precision
+
+HALF = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bf16", "fp16"])
+LINEAR = [(name, mixer) for name, mixer in MIXERS if mixer.func is LinearAttention]
+LONG = [(f"{name}-{tokens}", (mixer, tokens)) for name, mixer in LINEAR for tokens in (1_000, 16_000, 64_000)]
+
+
+def value_and_gradients(function, inputs, parameters=(), autocast=None):
+    """The value, under autocast to a dtype or without, and the gradients of a fixed random projection of it.
+
+    A random one, since errors of rounding then add up over tokens just as slowly as the gradient itself does.
+    """
+    inputs = [x.clone().requires_grad_() for x in inputs]
+    with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        out = function(*inputs)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(3))
+    gradients = torch.autograd.grad((out.float() * direction).sum(), [*inputs, *parameters])
+    return [out.detach(), *gradients]
+
+
+@HALF
+@pytest.mark.parametrize("case", **each([*LONG, ("softmax-1000", (SoftmaxAttention, 1_000))]))
+def test_half_precision_stays_within_two_percent_of_float32(case, dtype):
+    """Sums of features leave fp16's range at a thousand tokens and bf16's 8 bits long before.
+
+    Both sides read the same rounded inputs: relu's slope jumps where rounding turns a sign.
+    """
+    mixer, tokens = case
+    attention = mixer(8, HEADS)
+    inputs = [torch.randn(1, HEADS, tokens, 8).to(dtype) for _ in range(3)]
+    attend = partial(attention, mask=None, positions=None)
+    actual = value_and_gradients(attend, inputs, autocast=dtype)
+    expected = value_and_gradients(attend, [x.float() for x in inputs])
+    assert actual[0].dtype == dtype
+    for a, b in zip(actual, expected, strict=True):
+        assert a.isfinite().all()
+        assert relative_error(a, b) < 2e-2
+
+
+@HALF
+@pytest.mark.parametrize("mixer", **each(MIXERS))
+def test_autocast_with_projections_stays_within_two_percent_of_float32(mixer, dtype):
+    # So many features that no query comes close to having none, where relu jumps to the mean.
+    module = MultiHeadAttention(32, 1, mixer, gate=True)
+    x = torch.randn(1, 1_000, 32)
+    actual = value_and_gradients(module, [x], list(module.parameters()), autocast=dtype)
+    expected = value_and_gradients(module, [x], list(module.parameters()))
+    names = ["out", "x", *(name for name, _ in module.named_parameters())]
+    for name, a, b in zip(names, actual, expected, strict=True):
+        assert a.isfinite().all(), name
+        # A slope that jumps (relu's) moves what lies before the map, and of biases' sums little may be left.
+        if name not in ("x", "qkv.weight") and "bias" not in name:
+            assert relative_error(a, b) < 2e-2, name
+
+
+@HALF
+@pytest.mark.parametrize("mixer", **each(LINEAR))
+def test_sums_of_features_run_in_float32_whatever_the_inputs(mixer, dtype):
+    """The only error is that of rounding the result once."""
+    q, k, v = torch.randn(3, 1, HEADS, 5_000, 8).to(dtype)
+    attention = mixer(8, HEADS)
+    with torch.autocast("cpu", dtype=dtype):
+        actual = attention(q, k, v, None, None)
+    expected = attention.double()(q.double(), k.double(), v.double(), None, None)
+    torch.testing.assert_close(actual.double(), expected, rtol=torch.finfo(dtype).eps, atol=1e-6)

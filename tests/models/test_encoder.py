@@ -1,0 +1,48 @@
+"""The stack of blocks, with every mixer and option."""
+
+import pytest
+import torch
+from reference import MIXERS, each
+
+from longdoc.models import Encoder
+
+SIZES = {"vocab_size": 20, "max_length": 8, "width": 16, "depth": 2, "heads": 2, "feedforward": 24}
+
+
+@pytest.mark.parametrize("mixer", **each(MIXERS))
+@pytest.mark.parametrize("gate", [False, True])
+def test_output_is_the_sum_of_what_the_blocks_add(mixer, gate):
+    """Pre-norm: each block adds to the stream, and only the end is normalised."""
+    encoder = Encoder(**SIZES, attention=mixer, gate=gate).double()
+    ids = torch.randint(0, 20, (2, 7))
+    output, embedded = encoder(ids)
+    assert torch.equal(embedded, encoder.embedding.weight[ids])
+    stream = embedded
+    for block in encoder.blocks:
+        stream = stream + block.attention(block.attention_norm(stream))
+        stream = stream + block.feedforward(block.feedforward_norm(stream))
+    torch.testing.assert_close(output, encoder.norm(stream), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("mixer", **each(MIXERS))
+def test_dropout_acts_in_training_only(mixer):
+    encoder = Encoder(**SIZES, attention=mixer, dropout=0.5)
+    ids = torch.randint(0, 20, (2, 7))
+    assert not torch.equal(encoder.train()(ids)[0], encoder.train()(ids)[0])
+    assert torch.equal(encoder.eval()(ids)[0], encoder.eval()(ids)[0])
+
+
+def test_every_parameter_gets_a_gradient():
+    for _, mixer in MIXERS:
+        for positions in ("none", "learned", "sinusoidal", "rotary"):
+            encoder = Encoder(**SIZES, attention=mixer, positions=positions, gate=True)
+            output, _ = encoder(torch.randint(0, 20, (2, 8)))
+            (output * torch.randn_like(output)).sum().backward()
+            for name, parameter in encoder.named_parameters():
+                assert parameter.grad is not None, name
+                assert parameter.grad.abs().sum() > 0, name
+
+
+def test_heads_that_do_not_divide_the_width_are_named():
+    with pytest.raises(ValueError, match=r"encoder.heads=3 does not divide encoder.width=16"):
+        Encoder(**{**SIZES, "heads": 3}, attention=MIXERS[0][1])

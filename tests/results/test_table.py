@@ -1,0 +1,318 @@
+"""The comparison: numbers against plain statistics, marks for what is unlike, and every format."""
+
+import csv
+import io
+import json
+import statistics
+from typing import Any
+
+import pytest
+from results.records import made
+from rich.console import Console
+
+from longdoc.results.table import (
+    compare,
+    summarize,
+    to_csv,
+    to_json,
+    to_markdown,
+    to_rich,
+    variant,
+)
+
+SOFTMAX = [0.40, 0.44, 0.45]
+ELU = [0.50, 0.52, 0.57]
+
+
+def three_seeds() -> list[dict[str, Any]]:
+    records = [made("softmax", seed=i, accuracy=a, speed=100.0 + i) for i, a in enumerate(SOFTMAX)]
+    records += [made(seed=i, accuracy=a, speed=1000.0 + i) for i, a in enumerate(ELU)]
+    return [*records, made(feature_map="favor", decay="selective", accuracy=0.3, speed=50.5)]
+
+
+def shown(records: list[dict[str, Any]]) -> str:
+    out = io.StringIO()
+    Console(file=out, width=80).print(to_rich(*compare(records)))
+    return out.getvalue()
+
+
+def test_variant_names() -> None:
+    assert variant(made("softmax")) == "softmax"
+    assert variant(made()) == variant(made(decay="none")) == "elu"
+    assert variant(made(feature_map="favor", decay="fixed")) == "favor+fixed"
+
+
+def test_summaries() -> None:
+    assert summarize(ELU) == (statistics.fmean(ELU), statistics.stdev(ELU), 3)
+    assert summarize([0.5, None, float("nan"), float("inf")]) == (0.5, None, 1)
+    assert summarize([None]) == (None, None, 0)
+
+
+def test_means_spreads_and_ratios_to_softmax() -> None:
+    (group,), unfinished = compare(three_seeds())
+    assert unfinished == []
+    assert [row.variant for row in group.rows] == ["elu", "softmax", "favor+selective"]
+    elu, softmax, favor = group.rows
+    assert elu.values["test/accuracy"] == (statistics.fmean(ELU), statistics.stdev(ELU), 3)
+    assert elu.values["tokens_per_second"] == (1001.0, 1.0, 3)
+    assert favor.values["test/accuracy"] == (0.3, None, 1)
+    assert elu.speed_ratio == pytest.approx(1001 / 101)
+    assert elu.accuracy_difference == pytest.approx(statistics.fmean(ELU) - statistics.fmean(SOFTMAX))
+    assert (softmax.speed_ratio, softmax.accuracy_difference) == (1.0, 0.0)
+    assert favor.speed_ratio == 0.5
+    assert group.references == {"majority": (0.171, 0.0, 7), "root_operator": (0.35, pytest.approx(0), 7)}
+    assert [note for row in group.rows for note in row.notes] + group.notes == []
+
+
+def test_the_order_of_records_does_not_matter() -> None:
+    records = three_seeds()
+    table = to_markdown(*compare(records))
+    assert table == to_markdown(*compare(records[::-1]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"task": "books"},
+        {"protocol": "lra"},
+        {"max_length": 4000},
+        {"encoder": "base"},
+        {"budget": {"max_time": 60.0, "max_steps": None, "max_epochs": None}},
+        {"splits": {"train": {"rows": 100}, "validation": {"rows": 2000}, "test": {"rows": 2000}}},
+    ],
+)
+def test_what_may_not_be_compared_stands_apart(other: dict[str, Any]) -> None:
+    groups, _ = compare([made("softmax"), made(), made(seed=2, accuracy=0.7, **other)])
+    assert sorted([len(row.records) for row in group.rows] for group in groups) == [[1], [1, 1]]
+    alone = next(group for group in groups if len(group.rows) == 1)
+    assert (alone.rows[0].speed_ratio, alone.rows[0].accuracy_difference) == (None, None)
+    assert len({group.title + group.subtitle for group in groups}) == 2
+
+
+def test_titles() -> None:
+    (group,), _ = compare([made()])
+    assert group.title == "listops · longdoc · 2,000 tokens · small · 10 min"
+    assert group.subtitle == "train 96,000, validation 2,000, test 2,000 documents"
+    limits = {"max_time": 5400, "max_steps": 5000, "max_epochs": 3}
+    (group,), _ = compare([made(budget=limits)])
+    assert group.title.endswith("small · 3 epochs, 5,000 steps, 1.5 h")
+    (group,), _ = compare([made(budget={"max_time": None})])
+    assert group.title.endswith("small · no limit")
+
+
+def test_groups_are_ordered_by_length() -> None:
+    groups, _ = compare([made(max_length=length) for length in (16_000, 2000, 4000)])
+    assert [group.conditions["max_length"] for group in groups] == [2000, 4000, 16_000]
+
+
+def test_equal_budgets_are_equal_however_written() -> None:
+    groups, _ = compare([made(budget={"max_time": 600}), made(seed=2)])
+    assert len(groups) == 1
+
+
+def test_other_settings_are_another_row_and_said() -> None:
+    records = [made(accuracy=0.6), made(lr=1e-4, accuracy=0.5), made("softmax", accuracy=0.4)]
+    (group,), _ = compare(records)
+    assert [row.variant for row in group.rows] == ["elu", "elu (2)", "softmax"]
+    assert [row.settings for row in group.rows] == [{"optimizer.lr": lr} for lr in (1e-3, 1e-4, 1e-3)]
+    assert "optimizer.lr differs: 0.001 (elu, softmax); 0.0001 (elu (2))" in shown(records)
+
+
+def test_settings_of_one_map_tell_its_rows_apart_but_not_other_variants() -> None:
+    few, many = (made(feature_map="favor", accuracy=0.5 + n / 1000, config_hash=str(n)) for n in (16, 64))
+    for record, features in ((few, 16), (many, 64)):
+        record["config"]["encoder"]["attention"]["feature_map"]["features"] = features
+    (group,), _ = compare([few, many, made("softmax", accuracy=0.1)])
+    key = "encoder.attention.feature_map.features"
+    assert [row.settings for row in group.rows] == [{key: 64}, {key: 16}, {}]
+
+
+def test_softmax_with_several_settings_is_chosen_by_validation() -> None:
+    good = made("softmax", speed=10.0, metrics={"val/accuracy": 0.9, "test/accuracy": 0.4})
+    bad = made("softmax", speed=20.0, lr=1.0, metrics={"val/accuracy": 0.1, "test/accuracy": 0.5})
+    (group,), _ = compare([made(speed=100.0), good, bad])
+    assert next(row for row in group.rows if row.variant == "elu").speed_ratio == 10.0
+    assert any("the best in val/accuracy" in note for note in group.notes)
+
+
+def test_unlike_conditions_are_marked() -> None:
+    records = [made("softmax", speed=100.0), made(speed=200.0, device="cuda", precision="bf16-mixed")]
+    records.append(made(feature_map="relu", speed=300.0, commit="f" * 40))
+    (group,), _ = compare(records)
+    assert {row.variant: row.like_softmax for row in group.rows} == {
+        "softmax": True,
+        "elu": False,
+        "relu": True,
+    }
+    text = " ".join(shown(records).split())
+    assert "×2.00*" in text
+    assert "×3.00 " in text
+    assert "device differs: cuda (elu); cpu (relu, softmax)" in text
+    assert "precision differs: bf16-mixed (elu); 32-true (relu, softmax)" in text
+    assert "commit differs: 0123456789 (elu, softmax); ffffffffff (relu)" in text
+    assert "speeds with * and softmax's differ in their conditions" in text
+
+
+def test_two_runs_of_one_seed_are_counted_and_said() -> None:
+    records = [made(seed=7, accuracy=0.4), made(seed=7, accuracy=0.6), made(seed=8, accuracy=0.5)]
+    (group,), _ = compare(records)
+    assert group.rows[0].values["test/accuracy"] == (0.5, statistics.stdev([0.4, 0.6, 0.5]), 3)
+    assert "elu: 2 runs of one seed (7)" in shown(records)
+
+
+def test_a_missing_metric_is_shown_and_left_out() -> None:
+    records = [made(seed=1, accuracy=0.5), made(seed=2, accuracy=None), made("softmax", accuracy=None)]
+    (group,), _ = compare(records)
+    assert [row.variant for row in group.rows] == ["elu", "softmax"]
+    assert group.rows[0].values["test/accuracy"] == (0.5, None, 1)
+    assert group.rows[0].accuracy_difference is None
+    text = shown(records)
+    assert "elu: test/accuracy is nan in 1 of 2 runs, left out of the mean" in text
+    assert next(line for line in text.splitlines() if line.startswith("softmax")).split()[1:3] == ["1", "nan"]
+
+
+def test_unfinished_runs_are_listed_and_in_no_mean() -> None:
+    failed = {key: value for key, value in made(seed=2, status="failed").items() if key != "metrics"}
+    failed["error"] = "OutOfMemoryError: [16, 4]\nmore"
+    records = [made(), failed, made(seed=3, status="running", accuracy=0.9)]
+    (group,), unfinished = compare(records)
+    assert len(group.rows[0].records) == 1
+    assert unfinished == records[1:]
+    text = " ".join(shown(records).split())
+    assert (
+        "failed: elu, seed 2 (listops · longdoc · 2,000 tokens · small; run linear-elu-None-2-0.001)" in text
+    )
+    assert "OutOfMemoryError: [16, 4] more" in text
+    assert "running: elu, seed 3" in text
+    assert "failed: elu, seed 2" in to_markdown(*compare(records))
+    assert "elu, seed 2" in shown([failed])
+
+
+def test_the_table_fits_80_columns_and_keeps_every_digit() -> None:
+    big = {"parameters": 123_456_789, "steps": 999_999, "tokens": 34_500_000_000, "peak_memory_mb": 139_264.0}
+    records = [
+        made(
+            *(("softmax",) if kind is None else ("linear", "random_fourier", kind)),
+            seed=seed,
+            accuracy=0.5 + seed / 99,
+            speed=123_456.0 if kind else 1000.0,
+            device="cuda" if kind else "cpu",
+            **big,
+        )
+        for kind in (None, "selective", "fixed")
+        for seed in (1, 2)
+    ]
+    lines = shown(records).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
+    joined = " ".join(" ".join(lines).split())
+    for cell in ("0.515 ± 0.007", "123M", "1.00M", "34.5G", "123k", "×123*", "139264", "+0.000"):
+        assert cell in joined, cell
+
+
+def test_cells() -> None:
+    lines = [line.split() for line in shown(three_seeds()).splitlines()]
+    assert [
+        "elu",
+        "3",
+        "0.530",
+        "±",
+        "0.036",
+        "+0.100",
+        "1.23M",
+        "1.20k",
+        "34.5M",
+        "1.00k",
+        "×9.91",
+        "1234",
+    ] in lines
+    assert [
+        "softmax",
+        "3",
+        "0.430",
+        "±",
+        "0.026",
+        "+0.000",
+        "1.23M",
+        "1.20k",
+        "34.5M",
+        "101",
+        "×1.00",
+        "1234",
+    ] in lines
+    assert ["majority", "0.171"] in lines
+    assert ["root_operator", "0.350"] in lines
+
+
+def test_json_parses_back_unrounded() -> None:
+    rows = json.loads(to_json(*compare([*three_seeds(), made(seed=9, status="interrupted")])))
+    assert [row["kind"] for row in rows] == ["variant"] * 3 + ["reference"] * 2 + ["unfinished"]
+    elu = rows[0]
+    assert (elu["task"], elu["protocol"], elu["max_length"], elu["encoder"]) == (
+        "listops",
+        "longdoc",
+        2000,
+        "small",
+    )
+    assert elu["budget"] == {"max_time": 600}
+    assert elu["documents"] == {"train": 96_000, "validation": 2000, "test": 2000}
+    assert (elu["variant"], elu["n"], elu["seeds"]) == ("elu", 3, [0, 1, 2])
+    assert elu["test/accuracy"] == statistics.fmean(ELU)
+    assert elu["test/accuracy_std"] == statistics.stdev(ELU)
+    assert elu["speed_ratio"] == 1001 / 101
+    assert elu["config_hash"] == made()["config_hash"]
+    assert rows[3]["variant"] == "majority"
+    assert rows[3]["test/accuracy"] == 0.171
+    assert (rows[5]["status"], rows[5]["seeds"]) == ("interrupted", [9])
+
+
+def test_csv_parses_back() -> None:
+    comparison = compare([*three_seeds(), made(seed=9, status="failed", error="a, b\nc")])
+    rows = list(csv.DictReader(io.StringIO(to_csv(*comparison))))
+    plain = json.loads(to_json(*comparison))
+    assert len(rows) == len(plain) == 6
+    assert float(rows[0]["test/accuracy_std"]) == statistics.stdev(ELU)
+    assert json.loads(rows[0]["seeds"]) == [0, 1, 2]
+    assert rows[2]["test/accuracy_std"] == ""
+    assert rows[5]["error"] == "a, b\nc"
+
+
+def test_markdown_is_one_github_table_per_group() -> None:
+    text = to_markdown(*compare([*three_seeds(), made(task="a|b")]))
+    assert text.count("### ") == 2
+    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(blocks) == 2
+    header, rule, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in blocks[1])
+    assert header[:4] == ["variant", "n", "test acc", "Δ acc"]
+    assert rule == ["---"] + ["---:"] * 9
+    assert {len(row) for row in rows} == {10}
+    assert rows[0] == [
+        "elu",
+        "3",
+        "0.530 ± 0.036",
+        "+0.100",
+        "1.23M",
+        "1.20k",
+        "34.5M",
+        "1.00k",
+        "×9.91",
+        "1234",
+    ]
+    assert [row[0] for row in rows] == ["elu", "softmax", "favor+selective", "*majority*", "*root_operator*"]
+
+
+def test_references_that_differ_are_said() -> None:
+    (group,), _ = compare([made(), made(seed=2, references={"majority": 0.2})])
+    assert group.references["majority"].mean == pytest.approx(0.1855)
+    assert "majority differs between the runs: they did not see the same documents" in group.notes
+
+
+def test_markup_in_names_is_only_text() -> None:
+    assert "[red]x" in shown([made(feature_map="[red]x")])
+
+
+@pytest.mark.parametrize(
+    ("speed", "cell"), [(12.34, "×0.0123"), (999.9, "×1.00"), (99_940.0, "×99.9"), (1_234_567.0, "×1235")]
+)
+def test_ratios_keep_three_digits(speed: float, cell: str) -> None:
+    assert cell in shown([made("softmax", speed=1000.0), made(speed=speed)]).split()

@@ -1,0 +1,73 @@
+"""scripts/compare.py as a user runs it."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from results.records import made
+
+from longdoc.results import write_record
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "compare.py"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("compare_script", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "PROJECT", tmp_path / "project")
+    monkeypatch.chdir(tmp_path)
+    return module
+
+
+def test_from_another_folder_it_prints_tables_and_names_problems(tmp_path: Path) -> None:
+    write_record(tmp_path / "runs" / "a", made())
+    (tmp_path / "runs" / "b").mkdir()
+    (tmp_path / "runs" / "b" / "config.yaml").touch()
+    done = subprocess.run([sys.executable, SCRIPT, "runs"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "listops · longdoc · 2,000 tokens · small · 10 min" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert (
+        done.stderr
+        == f"{tmp_path / 'runs' / 'b'} has no results.json: the run is still going or was killed.\n"
+    )
+
+
+def test_formats(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_record(tmp_path / "runs", made())
+    assert script.main(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["variant"] == "elu"
+    assert script.main(["runs", "--csv"]) == 0
+    assert capsys.readouterr().out.startswith("kind,variant,status,task")
+    assert script.main(["runs", "--markdown"]) == 0
+    assert capsys.readouterr().out.startswith("### listops")
+
+
+def test_no_results_is_one_sentence_and_status_1(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert script.main(["empty"]) == 1
+    assert capsys.readouterr() == ("", "No results found in empty.\n")
+
+
+def test_default_is_the_projects_outputs_then_the_ones_here(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "project" / "outputs").mkdir(parents=True)
+    assert script.main([]) == 1
+    assert capsys.readouterr().err == f"No results found in {tmp_path / 'project' / 'outputs'}.\n"
+    write_record(tmp_path / "outputs" / "a", made(task="here"))
+    assert script.main(["--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["task"] == "here"
+    write_record(tmp_path / "project" / "outputs" / "a", made(task="project"))
+    assert script.main(["--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["task"] == "project"

@@ -1,0 +1,49 @@
+"""scripts/evaluate.py: a checkpoint is enough."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from commands import record, run, train, write_books
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return write_books(tmp_path_factory.mktemp("books"))
+
+
+@pytest.mark.parametrize("variant", ["softmax", "elu", "favor"])
+def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, tmp_path):
+    """The run's folder is gone and so is the training split; labels and tokenizer come from the checkpoint."""
+    (tmp_path / "work").mkdir()
+    folder = train(f"variant={variant}", "trainer.max_steps=20", "logger=csv", data=data, cwd=tmp_path / "work")
+    expected = record(folder)["metrics"]
+    checkpoint = tmp_path / "alone" / "best model, [1]=ü.ckpt"
+    checkpoint.parent.mkdir()
+    shutil.copy(folder / "checkpoints" / "best.ckpt", checkpoint)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(data / "test.parquet", elsewhere)
+    shutil.rmtree(tmp_path / "work")
+
+    done = run("scripts/evaluate.py", str(checkpoint), "--data", str(elsewhere), "--output", "out.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (result,) = json.loads((tmp_path / "out.json").read_text())
+    assert result["metrics"].keys() == {"test/loss", "test/accuracy", "test/f1_macro"}
+    for name, value in result["metrics"].items():
+        assert value == pytest.approx(expected[name], abs=1e-6)
+
+
+def test_a_broken_checkpoint_is_a_row_with_its_error(data, tmp_path):
+    (tmp_path / "work").mkdir()
+    folder = train("trainer.max_steps=2", "logger=csv", data=data, cwd=tmp_path / "work")
+    broken = tmp_path / "broken.ckpt"
+    broken.write_bytes(b"not a checkpoint")
+    good = folder / "checkpoints" / "last.ckpt"
+    done = run("scripts/evaluate.py", str(broken), str(good), "gone.ckpt", "--output", "out.json", cwd=tmp_path)
+    assert done.returncode == 1
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert "is not a checkpoint of longdoc" in results[0]["error"]
+    assert results[1]["error"] is None
+    assert "is not there" in results[2]["error"]

@@ -1,0 +1,138 @@
+"""What every task shares: loaders, limits and what they report."""
+
+from itertools import islice
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.cache import cached, save_documents
+
+LENGTHS = {"train": [5, 70, 0, 200, 130, 64, 12, 90], "validation": [10, 250], "test": [300, 0, 40, 129]}
+
+
+class Numbers(Task):
+    """Row r holds the ids 1, 2, 3, ..., and belongs to class r % 3."""
+
+    name = "numbers"
+
+    def learn(self):
+        return {"classes": ["x", "y", "z"], "vocab_size": 1000}
+
+    def encode(self, split):
+        def build(folder):
+            ids = [np.arange(1, length + 1) for length in LENGTHS[split]]
+            save_documents(folder / "documents", ids, [row % 3 for row in range(len(ids))], 1000)
+
+        return cached(self.cache, {"numbers": split}, build) / "documents"
+
+
+@pytest.fixture(name="make")
+def _make(tmp_path):
+    return lambda **options: Numbers(
+        **({"max_length": 64, "batch_tokens": 256, "seed": 3, "cache": str(tmp_path)} | options)
+    )
+
+
+def rows(batch):
+    return batch["index"][batch["weight"] > 0].tolist()
+
+
+def test_evaluation_covers_every_document(make):
+    seen = {row: set() for row in range(4)}
+    for batch in make().test_dataloader():
+        for i, row in enumerate(batch["index"].tolist()):
+            if batch["weight"][i]:
+                length = int(batch["mask"][i].sum()) if batch["mask"] is not None else batch["ids"].shape[1]
+                seen[row] |= set(batch["ids"][i, :length].tolist())
+    assert seen == {row: set(range(1, length + 1)) for row, length in enumerate(LENGTHS["test"])}
+
+
+@pytest.mark.parametrize(("limit", "windows"), [(1, 4), (2, 6), (None, 10)])
+def test_a_limit_of_windows_is_kept_and_reported(make, limit, windows):
+    task = make(test_windows=limit)
+    assert sum(len(rows(batch)) for batch in task.test_dataloader()) == windows
+    lost = {1: 236 + 65, 2: 172 + 1, None: 0}[limit]
+    cut = 0 if limit is None else 2
+    assert task.describe()["test"] == {
+        "rows": 4,
+        "empty_rows": 1,
+        "truncated_rows": cut,
+        "truncated_tokens": lost,
+    }
+
+
+def test_validation_has_a_limit_of_its_own(make):
+    task = make(validation_windows=2)
+    assert sum(len(rows(batch)) for batch in task.val_dataloader()) == 1 + 2
+    assert sum(len(rows(batch)) for batch in task.test_dataloader()) == 10
+
+
+def test_training_sees_each_row_once_an_epoch(make):
+    task = make()
+    number = task.train_sampler().epoch_batches
+    seen = [row for batch in islice(task.train_dataloader(), number) for row in rows(batch)]
+    assert sorted(seen) == list(range(8))
+
+
+def test_train_rows_are_the_first_ones(make):
+    task = make(train_rows=3)
+    batches = islice(task.train_dataloader(), 2 * task.train_sampler().epoch_batches)
+    assert {row for batch in batches for row in rows(batch)} == {0, 1, 2}
+
+
+def test_every_training_batch_has_one_of_the_announced_shapes(make):
+    task = make()
+    shapes = {(bucket.rows, bucket.length, bucket.padded) for bucket in task.train_shapes()}
+    for batch in islice(task.train_dataloader(), 30):
+        assert (*batch["ids"].shape, batch["mask"] is not None) in shapes
+
+
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_a_resumed_run_begins_with_the_next_batch(make, accumulate):
+    """The position follows from the optimizer steps that the checkpoint has counted."""
+    fresh = list(islice(make().train_dataloader(), 20))
+    task = make()
+    task.trainer = SimpleNamespace(
+        global_step=3, accumulate_grad_batches=accumulate, global_rank=0, world_size=1
+    )
+    resumed = list(islice(task.train_dataloader(), 8))
+    for actual, expected in zip(resumed, fresh[3 * accumulate :], strict=False):
+        assert torch.equal(actual["ids"], expected["ids"])
+        assert torch.equal(actual["index"], expected["index"])
+
+
+def test_worker_processes_change_nothing(make):
+    alone = list(islice(make().train_dataloader(), 6))
+    loader = make(workers=2).train_dataloader()
+    together = list(islice(loader, 6))
+    for actual, expected in zip(together, alone, strict=True):
+        assert torch.equal(actual["ids"], expected["ids"])
+        assert torch.equal(actual["index"], expected["index"])
+
+
+def test_majority_is_the_share_of_the_most_frequent_training_label(make):
+    assert make().references() == {"majority": 0.5}  # class 0: rows 0 and 3 of 4
+
+
+def test_a_state_that_is_in_place_is_not_learned_again(make, monkeypatch):
+    monkeypatch.setattr(Numbers, "learn", lambda *_: pytest.fail("learned"))
+    task = make()
+    task.state = {"classes": ["x", "y", "z"], "vocab_size": 1000}
+    assert task.classes == ["x", "y", "z"]
+    assert len(task.documents("test")) == 4
+
+
+def test_all_splits_are_prepared(make, tmp_path):
+    make().prepare_data()
+    assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == len(SPLITS)
+
+
+@pytest.mark.parametrize("options", [{"max_length": 0}, {"batch_tokens": 63}])
+def test_a_batch_must_hold_a_row(make, options):
+    with pytest.raises(
+        ValueError, match=r"task.batch_tokens=\d+ must hold one row of task.max_length=\d+ >= 1"
+    ):
+        make(**options)

@@ -1,0 +1,237 @@
+"""train.py from end to end, in processes of its own."""
+
+import csv
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from commands import PROJECT, TINY, record, run, train, write_books
+from wandb_file import read
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return write_books(tmp_path_factory.mktemp("books"))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def finished(data, home, tmp_path_factory) -> Path:
+    """13 steps of epochs of 10, validated every 4, with no home, no account and closed standard input."""
+    return train(
+        "trainer.max_steps=13", "trainer.val_check_interval=4", "optimizer.betas=[0.8,0.95]", data=data,
+        cwd=tmp_path_factory.mktemp("work"), HOME=str(home), WANDB_API_KEY="",
+    )  # fmt: skip
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "metrics.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_last_step_is_validated_and_saved_though_it_falls_inside_an_epoch(finished):
+    validated = [int(row["step"]) + 1 for row in rows(finished) if row["val/loss"]]
+    assert validated == [4, 8, 12, 13]
+    checkpoint = torch.load(finished / "checkpoints" / "last.ckpt", weights_only=True)
+    assert checkpoint["global_step"] == 13
+    assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["best.ckpt", "last.ckpt"]
+
+
+def test_the_record_says_under_which_conditions_the_numbers_came(finished):
+    result = record(finished)
+    assert result["status"] == "finished"
+    assert (result["steps"], result["epochs"]) == (13, 1.3)
+    assert result["splits"]["test"] == {"rows": 6, "empty_rows": 0, "truncated_rows": 0, "truncated_tokens": 0}
+    assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", None)
+    assert set(result) >= {
+        "schema_version", "run_id", "wandb_id", "config_hash", "task", "protocol", "encoder", "max_length", "seed",
+        "tokens", "parameters", "flops_per_token", "tokens_per_second", "peak_memory_mb", "wall_seconds", "precision",
+        "compiled", "device", "cpu", "threads", "selection", "metrics", "versions", "commit", "dirty", "config",
+    }  # fmt: skip
+    validations = {int(row["step"]) + 1: float(row["val/loss"]) for row in rows(finished) if row["val/loss"]}
+    best = min(validations, key=validations.get)
+    assert result["selection"]["step"] == best
+    assert result["selection"]["value"] == pytest.approx(validations[best], abs=1e-5)
+    assert result["metrics"]["val/loss"] == pytest.approx(validations[best], abs=1e-5)
+
+
+def test_tokens_are_real_ones(finished, data):
+    """An epoch sees every document once, cut to 32 tokens; 13 steps see no more than 13 batches."""
+    result = record(finished)
+    assert 0 < result["tokens"] <= 13 * 64
+    assert result["config"]["optimizer"]["betas"] == [0.8, 0.95]
+
+
+def test_wandb_files_hold_the_config_and_the_curves(finished):
+    (path,) = finished.glob("wandb/offline-run-*/*.wandb")
+    logged = read(path)
+    assert logged["group"] == "books/longdoc"
+    assert logged["job_type"] == "train"
+    assert set(logged["tags"]) == {"linear", "elu"}
+    assert logged["run_id"] == record(finished)["wandb_id"]
+    assert logged["config"]["encoder"]["width"] == 16
+    curve = [row["val/loss"] for row in logged["history"] if "val/loss" in row]
+    assert curve == pytest.approx([float(row["val/loss"]) for row in rows(finished) if row["val/loss"]])
+    assert sum("train/loss" in row for row in logged["history"]) == 13
+    assert logged["summary"]["test/accuracy"] == pytest.approx(record(finished)["metrics"]["test/accuracy"])
+    assert logged["exit_code"] == 0
+
+
+def test_all_runs_can_be_browsed_together_with_wandb_leet(finished):
+    (link,) = (finished.parents[1] / "wandb").glob("offline-run-*")
+    assert list(link.glob("*.wandb"))
+    (path,) = link.glob("*.wandb")
+    wandb = Path(sys.executable).with_name("wandb")
+    shown = subprocess.run(
+        [wandb, "leet", "inspect", "--summary", path], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert shown.returncode == 0
+    assert "val/loss" in shown.stdout
+
+
+def test_nothing_is_left_in_the_home_folder(finished, home):
+    assert [path for path in home.rglob("*") if path.is_file()] == []
+
+
+def test_the_checkpoint_holds_plain_data_only(finished):
+    checkpoint = torch.load(finished / "checkpoints" / "best.ckpt", weights_only=True)
+    assert checkpoint["longdoc"]["config"]["choices"]["feature_map"] == "elu"
+    assert checkpoint["longdoc"]["task"]["classes"] == ["austen", "melville", "shelley"]
+
+
+@pytest.mark.parametrize("limit", ["trainer.max_time=00:00:00:02", "trainer.max_epochs=2", "trainer.max_steps=7"])
+def test_the_learning_rate_ends_at_its_minimum_under_every_limit(limit, data, tmp_path):
+    folder = train(limit, "scheduler.warmup_steps=2", "logger=csv", data=data, cwd=tmp_path)
+    rates = [float(row["train/lr"]) for row in rows(folder) if row["train/lr"]]
+    peak, minimum = 1e-3, 1e-5
+    assert max(rates) > 0.5 * peak
+    assert rates[-1] == pytest.approx(minimum, rel=0.02)
+    checkpoint = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)
+    assert checkpoint["global_step"] == record(folder)["steps"]
+    if "epochs" in limit:
+        assert record(folder)["epochs"] == 2
+
+
+def test_runs_of_the_same_second_get_folders_of_their_own(data, tmp_path):
+    arguments = [*TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=2", "logger=csv"]
+    jobs = [run("train.py", *arguments, f"seed={seed}", cwd=tmp_path, background=True) for seed in range(4)]
+    for job in jobs:
+        output, _ = job.communicate(timeout=300)
+        assert job.returncode == 0, output
+    folders = list(tmp_path.glob("outputs/books/*"))
+    assert len(folders) == 4
+    assert {record(folder)["seed"] for folder in folders} == {0, 1, 2, 3}
+
+
+def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
+    done = run(
+        "train.py", "-m", *TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=2",
+        "variant=softmax,elu,favor", "encoder.heads=2,3", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "encoder.heads=3 does not divide encoder.width=16" in done.stderr
+    results = [record(folder) for folder in tmp_path.glob("outputs/books/*")]
+    good = [result for result in results if result["status"] == "finished"]
+    assert sorted((r["attention"], r["feature_map"] or "") for r in good) == [
+        ("linear", "elu"), ("linear", "favor"), ("softmax", ""),
+    ]  # fmt: skip
+    assert sum(result["status"] == "failed" for result in results) == 3
+    files = [read(path) for path in tmp_path.glob("outputs/books/*/wandb/offline-run-*/*.wandb")]
+    assert len({file["run_id"] for file in files if file["exit_code"] == 0}) == 3
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sentence"),
+    [
+        (["feature_map=elru"], "feature_map=elru does not exist; choose one of elu, favor, relu"),
+        (["task=bookz"], "task=bookz does not exist; choose one of books, listops"),
+        (["encoder.widht=3"], "encoder.widht does not exist; the valid names there are"),
+        (["+encoder.n_head=4"], "n_head"),
+        (["+sed=3"], "sed does not exist; the valid names there are attention, callbacks"),
+        (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
+        (["encoder.positions=rotari"], "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary"),
+        (["pooling=median"], "is not one of mean, max, first, last, embeddings"),
+        (["task.data=nowhere"], "train.parquet is missing"),
+        (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
+        (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
+        (["resume=nowhere"], "resume=nowhere is no run's folder"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_path):
+    done = run(
+        "train.py", *TINY, "logger=csv", f"task.data={data}", f"task.cache={data}/cache", *overrides, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("train.py: ")
+    assert sentence in last
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_best_checkpoint(data, tmp_path):
+    done = run(
+        "train.py", *TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=50", "optimizer.lr=1e30",
+        "trainer.val_check_interval=1", "scheduler.warmup_steps=0", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "the training loss is nan" in done.stderr
+    (folder,) = tmp_path.glob("outputs/books/*")
+    assert record(folder)["status"] == "failed"
+
+
+@pytest.mark.parametrize("when", [signal.SIGTERM, signal.SIGINT])
+def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(when, data, tmp_path):
+    """With dropout, random features that are redrawn, and a kill inside an epoch."""
+    options = ["feature_map=favor", "feature_map.redraw_every=7", "encoder.dropout=0.1", "trainer.max_steps=400",
+               "trainer.val_check_interval=150"]  # fmt: skip
+    whole = train(*options, data=data, cwd=tmp_path / "a" if (tmp_path / "a").mkdir() is None else tmp_path)
+    (tmp_path / "b").mkdir()
+    arguments = [*TINY, f"task.data={data}", f"task.cache={data}/cache", *options]
+    job = run("train.py", *arguments, cwd=tmp_path / "b", background=True)
+    deadline = time.monotonic() + 200
+    metrics: list[Path] = []
+    while not metrics or len(metrics[0].read_text().splitlines()) < 20:
+        assert time.monotonic() < deadline
+        assert job.poll() is None, job.communicate()
+        metrics = list(tmp_path.glob("b/outputs/books/*/metrics.csv"))
+        time.sleep(0.02)
+    job.send_signal(when)
+    output, _ = job.communicate(timeout=200)
+    assert job.returncode == 128 + when, output
+    (folder,) = tmp_path.glob("b/outputs/books/*")
+    assert record(folder)["status"] == "interrupted"
+    stopped = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"]
+    assert 0 < stopped < 400
+
+    resumed = run("train.py", f"resume={folder}", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    ends = [torch.load(f / "checkpoints" / "last.ckpt", weights_only=True) for f in (whole, folder)]
+    assert ends[0]["global_step"] == ends[1]["global_step"] == 400
+    for name, weight in ends[0]["state_dict"].items():
+        assert torch.equal(weight, ends[1]["state_dict"][name]), name
+    assert record(folder)["wandb_id"] == record(folder)["run_id"]
+    assert record(folder)["metrics"] == record(whole)["metrics"]
+    assert record(folder)["tokens"] == record(whole)["tokens"]
+    assert len(list(folder.glob("metrics*.csv"))) == 2
+    ids = {read(path)["run_id"] for path in folder.glob("wandb/offline-run-*/*.wandb")}
+    assert ids == {record(folder)["wandb_id"]}
+
+
+def test_every_yaml_of_a_group_composes_and_trains(data, tmp_path):
+    """Each optimizer, scheduler, encoder, attention, feature map, callback and debug word, two steps in one sweep."""
+    groups = ("optimizer", "scheduler", "attention", "feature_map", "callbacks", "variant", "trainer")
+    for group in groups:
+        names = ",".join(sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml")))
+        assert names
+        done = run(
+            "train.py", "-m", *TINY, f"task.data={data}", f"task.cache={data}/cache", "logger=csv", f"{group}={names}",
+            "trainer.max_steps=1", "trainer.accelerator=cpu", cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr

@@ -172,6 +172,14 @@ def test_sums_over_a_million_keys_are_exact_in_float32():
     assert relative_error(linear_attention(q, k, v), expected) < 1e-6
 
 
+def test_chunks_are_summed_in_float64(monkeypatch):
+    """Adding the same number thousands of times, float32 rounds the same way each time."""
+    monkeypatch.setattr(ops, "SUM_CHUNK", 16)
+    k = torch.full((1, 1, 2**17, 2), 0.1)
+    v = torch.full((1, 1, 2**17, 2), 0.7)
+    assert relative_error(linear_attention(k[:, :, :3], k, v), v[:, :, :3]) < 5e-7
+
+
 def test_sums_over_queries_in_gradients_are_exact_in_float32():
     """One product over all queries would be off by 2e-5 here, and by 1e-4 at a million tokens."""
     q, k, weight = torch.rand(3, 1, 1, 2**18, 4)

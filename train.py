@@ -30,13 +30,21 @@ from longdoc.build import build
 from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate, quiet
 from longdoc.export import build_classifier, load
-from longdoc.results.record import SCHEMA_VERSION, config_hash, git_state, machine, read_record, versions, write_record
-from longdoc.speed import flops_per_token
+from longdoc.results.record import (
+    SCHEMA_VERSION,
+    config_hash,
+    git_state,
+    machine,
+    read_record,
+    versions,
+    write_record,
+)
+from longdoc.speed import ProcessMemory, flops_per_token, keep_freed_memory
 from longdoc.tasks.base import Task
 from longdoc.training import Budget, ClassifierModule
 from longdoc.training.acceleration import choose_compile, choose_precision
 from longdoc.training.budget import seconds
-from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints, peak_memory_mb
+from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
@@ -77,7 +85,9 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     for override in hydra_config.overrides.task:
         key = override.split("=")[0]
         if key in groups:
-            raise ValueError(f"{override} cannot change a resumed run: only single values can, such as trainer.max_steps")
+            raise ValueError(
+                f"{override} cannot change a resumed run: only single values can, such as trainer.max_steps"
+            )
         OmegaConf.update(resumed, key, OmegaConf.select(cfg, key))
     return OmegaConf.to_container(resumed, resolve=True)  # type: ignore[return-value]
 
@@ -129,7 +139,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     best, newest = checkpoints(last.parent)
     callbacks: list[pl.Callback] = [
         *([compilation] if compiled else []), budget, throughput, RunProgress(budget, throughput, console),
-        *(build(callback) for callback in config["callbacks"].values()), best, newest, Interrupt(last, every),
+        *(build(callback) for callback in config["callbacks"].values()), best, newest, Interrupt(newest, last, every),
     ]  # fmt: skip
     pl.seed_everything(config["seed"], verbose=False)
     model = build_classifier(config, task.vocab_size, len(task.classes))
@@ -150,11 +160,17 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     )
     record |= machine(torch.get_num_threads())
     record |= {
-        "budget": {"max_time": max_time, "max_steps": limits["max_steps"], "max_epochs": limits["max_epochs"]},
+        "budget": {
+            "max_time": max_time,
+            "max_steps": limits["max_steps"],
+            "max_epochs": limits["max_epochs"],
+        },
         "precision": options["precision"],
         "compiled": compiled,
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
     }
+    memory = ProcessMemory(torch.device(device))
+    memory.reset_peak()
     try:
         trainer.fit(module, datamodule=task, ckpt_path=str(last) if config["resume"] else None, weights_only=True)
     finally:
@@ -165,7 +181,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
             "tokens_per_second": throughput.tokens_per_second,
             "train_seconds": budget.time(),
             "compile_seconds": compilation.seconds,
-            "peak_memory_mb": peak_memory_mb(module.device),
+            "peak_memory_mb": memory.peak() / 1e6,
         }
     return module
 
@@ -209,6 +225,7 @@ def main(cfg: DictConfig) -> float:
     """One run in one folder; returns the best val/loss, which a sweeper may minimise."""
     folder, start = Path(HydraConfig.get().runtime.output_dir), time.monotonic()
     quiet()
+    keep_freed_memory()
     config = plain_config(cfg, folder)
     record: dict[str, Any] = {}
     status = "failed"
@@ -218,7 +235,11 @@ def main(cfg: DictConfig) -> float:
         task.prepare_data()
         record = describe(config, task)
         previous = read_record(folder / "results.json") if config["resume"] else {}
-        record = {"run_id": folder.name, "wandb_id": previous.get("wandb_id", folder.name), "status": "running"} | record
+        record = {
+            "run_id": folder.name,
+            "wandb_id": previous.get("wandb_id", folder.name),
+            "status": "running",
+        } | record
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)
         module = fit(config, folder, task, record)

@@ -30,7 +30,7 @@ from torch.nn.functional import cross_entropy
 
 from longdoc.build import build
 from longdoc.models import Classifier
-from longdoc.speed import ProcessMemory, crossover, flops_per_token, largest_tensor
+from longdoc.speed import ProcessMemory, crossover, flops_per_token, keep_freed_memory, largest_tensor
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
@@ -417,12 +417,8 @@ def plot(args: argparse.Namespace, points: list[Point], path: Path) -> None:
         for axis, (title, value) in zip(axes[0], panels.items(), strict=True):
             for name in args.variants:
                 curve = [(p["length"], y) for p in points if p["variant"] == name and (y := value(p))]
-                label = (
-                    f"{name} (faster {show_crossover(crossing[name], points)})" if name in crossing else name
-                )
-                axis.plot(
-                    [n for n, _ in curve], [y for _, y in curve], label=label, ms=4, lw=1.4, **styles[name]
-                )
+                label = f"{name} (faster {show_crossover(crossing[name], points)})" if name in crossing else name
+                axis.plot([n for n, _ in curve], [y for _, y in curve], label=label, ms=4, lw=1.4, **styles[name])
             axis.set(title=title, xlabel="N, tokens a document", xscale="log", xticks=ticks)
             axis.set_xticklabels([short(n) for n in ticks])
             axis.xaxis.set_minor_locator(NullLocator())
@@ -456,6 +452,7 @@ def main(argv: list[str] | None = None) -> int:
         with limit_compilation(args):
             print(json.dumps(measure_memory(args, variant, int(length))))
         return 0
+    keep_freed_memory()  # as train.py does
     console = Console(soft_wrap=True)
     say = partial(console.print, highlight=False)
     found: dict[tuple[str, int], Point] = {}

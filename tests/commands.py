@@ -15,7 +15,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 # A model and a task so small that a run takes seconds, most of them imports.
 TINY = (
     "encoder=tiny", "encoder.width=16", "task.vocab_size=300", "task.max_length=32", "task.batch_tokens=64",
-    "trainer.compile=false", "trainer.precision=32-true", "trainer.val_check_interval=100", "trainer.log_every_n_steps=1",
+    "trainer.compile=false", "trainer.precision=32-true", "trainer.val_check_interval=100",
+    "trainer.log_every_n_steps=1",
 )  # fmt: skip
 
 # On tiny matrices a second thread mostly waits, and on a busy machine it waits long.

@@ -34,15 +34,11 @@ def turned(x: Tensor, positions: Tensor) -> Tensor:
     angle = positions.double()[..., None] * rates
     if angle.dim() == 3:
         angle = angle[:, None]
-    pairs = torch.complex(x[..., :half].double(), x[..., half:].double()) * torch.polar(
-        torch.ones_like(angle), angle
-    )
+    pairs = torch.complex(x[..., :half].double(), x[..., half:].double()) * torch.polar(torch.ones_like(angle), angle)
     return torch.cat([pairs.real, pairs.imag], dim=-1)
 
 
-def linear_weights(
-    q: Tensor, k: Tensor, mask: Tensor | None = None, positions: Tensor | None = None
-) -> Tensor:
+def linear_weights(q: Tensor, k: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
     """Weights (B, H, N, N) of linear attention from features, float64; a row without any is a plain mean."""
     q, k = q.double(), k.double()
     real = torch.ones(q.shape[0], k.shape[2], dtype=torch.bool) if mask is None else mask

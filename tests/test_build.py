@@ -87,9 +87,7 @@ def test_interpolations_of_a_config_are_resolved():
 )
 @pytest.mark.parametrize("trusted", [TRUSTED, ("longdoc",)], ids=["command line", "checkpoint"])
 def test_what_does_not_live_in_a_trusted_package_is_refused(target, trusted):
-    with pytest.raises(
-        ValueError, match=f"_target_: {target} (is not built: only objects of longdoc|cannot be found)"
-    ):
+    with pytest.raises(ValueError, match=f"_target_: {target} (is not built: only objects of longdoc|cannot be found)"):
         build({"_target_": target}, trusted=trusted)
 
 
@@ -146,9 +144,7 @@ def test_a_config_cannot_hide_a_target_in_an_interpolation(escape, tmp_path):
 def test_a_checkpoint_builds_longdoc_alone():
     optimizer = {"_target_": "torch.optim.AdamW", "_partial_": True, "lr": 0.5}
     assert build(optimizer).func is torch.optim.AdamW
-    with pytest.raises(
-        ValueError, match=r"_target_: torch.optim.AdamW is not built: only objects of longdoc are"
-    ):
+    with pytest.raises(ValueError, match=r"_target_: torch.optim.AdamW is not built: only objects of longdoc are"):
         build(optimizer, trusted=("longdoc",))
     assert type(build(ELU, trusted=("longdoc",))) is Elu
 

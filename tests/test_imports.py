@@ -45,9 +45,7 @@ def test_imports_run_one_way(package):
     for path in files(package):
         for name in imports(path):
             if name.split(".")[0] == "longdoc":
-                assert name.split(".")[1] in MAY_IMPORT[package], (
-                    f"{path.relative_to(PROJECT)} imports {name}"
-                )
+                assert name.split(".")[1] in MAY_IMPORT[package], f"{path.relative_to(PROJECT)} imports {name}"
 
 
 @pytest.mark.parametrize("package", TORCH_ALONE)
@@ -55,17 +53,13 @@ def test_the_encoder_imports_torch_alone(package):
     for path in files(package):
         for name in imports(path):
             top = name.split(".")[0]
-            assert top in {"torch", "longdoc", *sys.stdlib_module_names}, (
-                f"{path.relative_to(PROJECT)} imports {name}"
-            )
+            assert top in {"torch", "longdoc", *sys.stdlib_module_names}, f"{path.relative_to(PROJECT)} imports {name}"
 
 
 def test_a_fresh_process_with_the_encoder_loads_nothing_else():
     """Neither directly nor through something else: what is loaded is read from the process itself."""
     code = "import sys, longdoc.attention, longdoc.models; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "torch" in loaded
     heavy = {
         "pytorch_lightning",

@@ -49,7 +49,12 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     result = record(finished)
     assert result["status"] == "finished"
     assert (result["steps"], result["epochs"]) == (13, 1.3)
-    assert result["splits"]["test"] == {"rows": 6, "empty_rows": 0, "truncated_rows": 0, "truncated_tokens": 0}
+    assert result["splits"]["test"] == {
+        "rows": 6,
+        "empty_rows": 0,
+        "truncated_rows": 0,
+        "truncated_tokens": 0,
+    }
     assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", None)
     assert set(result) >= {
         "schema_version", "run_id", "wandb_id", "config_hash", "task", "protocol", "encoder", "max_length", "seed",
@@ -91,7 +96,10 @@ def test_all_runs_can_be_browsed_together_with_wandb_leet(finished):
     (path,) = link.glob("*.wandb")
     wandb = Path(sys.executable).with_name("wandb")
     shown = subprocess.run(
-        [wandb, "leet", "inspect", "--summary", path], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [wandb, "leet", "inspect", "--summary", path],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
     )
     assert shown.returncode == 0
     assert "val/loss" in shown.stdout
@@ -157,7 +165,10 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         (["+encoder.n_head=4"], "n_head"),
         (["+sed=3"], "sed does not exist; the valid names there are attention, callbacks"),
         (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
-        (["encoder.positions=rotari"], "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary"),
+        (
+            ["encoder.positions=rotari"],
+            "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary",
+        ),
         (["pooling=median"], "is not one of mean, max, first, last, embeddings"),
         (["task.data=nowhere"], "train.parquet is missing"),
         (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
@@ -167,7 +178,13 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
 )
 def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_path):
     done = run(
-        "train.py", *TINY, "logger=csv", f"task.data={data}", f"task.cache={data}/cache", *overrides, cwd=tmp_path
+        "train.py",
+        *TINY,
+        "logger=csv",
+        f"task.data={data}",
+        f"task.cache={data}/cache",
+        *overrides,
+        cwd=tmp_path,
     )
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]

@@ -16,9 +16,7 @@ def build_classifier(
     config: Mapping[str, Any], vocab_size: int, classes: int, trusted: tuple[str, ...] = TRUSTED
 ) -> Classifier:
     """The model that a plain, resolved config describes."""
-    encoder = build(config["encoder"], trusted=trusted)(
-        vocab_size=vocab_size, max_length=config["task"]["max_length"]
-    )
+    encoder = build(config["encoder"], trusted=trusted)(vocab_size=vocab_size, max_length=config["task"]["max_length"])
     return Classifier(encoder, config["pooling"], classes)
 
 
@@ -53,9 +51,7 @@ def load(path: str | Path) -> Loaded:
     except Exception as error:
         raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
     state = payload["task"]
-    model = build_classifier(
-        payload["config"], state["vocab_size"], len(state["classes"]), trusted=("longdoc",)
-    )
+    model = build_classifier(payload["config"], state["vocab_size"], len(state["classes"]), trusted=("longdoc",))
     prefix = "model."
     weights = {k.removeprefix(prefix): v for k, v in checkpoint["state_dict"].items() if k.startswith(prefix)}
     model.load_state_dict(weights)

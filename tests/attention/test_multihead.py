@@ -24,10 +24,7 @@ def by_hand(module, x, mask, positions):
         if isinstance(module.mixer, LinearAttention):
             phi = module.mixer.feature_map
             # All heads at once, since a map may differ from head to head.
-            q, k = (
-                f(torch.cat([y] * HEADS, dim=1))[:, head : head + 1]
-                for f, y in ((phi.query, q), (phi.key, k))
-            )
+            q, k = (f(torch.cat([y] * HEADS, dim=1))[:, head : head + 1] for f, y in ((phi.query, q), (phi.key, k)))
             mixed.append(linear_attention(q, k, v, mask, positions)[:, 0])
         else:
             mixed.append(softmax_attention(q, k, v, mask, positions)[:, 0])
@@ -47,9 +44,7 @@ def test_equals_one_head_after_the_other(mixer, gate, rotary, padded):
     x = torch.randn(2, 9, WIDTH, dtype=torch.float64)
     mask = torch.arange(9) < torch.tensor([9, 4])[:, None] if padded else None
     positions = torch.arange(9) if rotary else None
-    torch.testing.assert_close(
-        module(x, mask, positions), by_hand(module, x, mask, positions), rtol=1e-10, atol=1e-10
-    )
+    torch.testing.assert_close(module(x, mask, positions), by_hand(module, x, mask, positions), rtol=1e-10, atol=1e-10)
 
 
 def test_models_that_differ_in_the_mixer_differ_in_nothing_else():

@@ -59,9 +59,7 @@ def test_equals_the_quadratic_form_with_every_map(factory, masked):
     q, k, v = torch.randn(3, B, H, 21, 8, dtype=torch.float64)
     mask = random_mask(B, 21) if masked else None
     actual = with_gradients(lambda q, k, v: linear_attention(phi.query(q), phi.key(k), v, mask), q, k, v)
-    expected = with_gradients(
-        lambda q, k, v: reference.linear_attention(phi.query(q), phi.key(k), v, mask), q, k, v
-    )
+    expected = with_gradients(lambda q, k, v: reference.linear_attention(phi.query(q), phi.key(k), v, mask), q, k, v)
     assert_agree(actual, expected)
 
 
@@ -108,9 +106,7 @@ def test_a_zero_denominator_gives_the_mean_of_real_values(masked):
     q, k, v = features(9)
     q[0, 1, 3], k[1] = 0, 0  # one query without a feature, one document without a key's
     mask = random_mask(B, 9) if masked else torch.ones(B, 9, dtype=torch.bool)
-    out, *gradients = with_gradients(
-        lambda q, k, v: linear_attention(q, k, v, mask if masked else None), q, k, v
-    )
+    out, *gradients = with_gradients(lambda q, k, v: linear_attention(q, k, v, mask if masked else None), q, k, v)
     mean = [v[b, :, mask[b]].mean(1) for b in range(B)]
     torch.testing.assert_close(out[0, 1, 3], mean[0][1], rtol=1e-12, atol=1e-14)
     torch.testing.assert_close(out[1], mean[1][:, None].expand(H, 9, E), rtol=1e-12, atol=1e-14)
@@ -124,9 +120,7 @@ def test_an_empty_document_gives_zero_and_leaves_the_other_alone():
     mask[1] = False
     out, *gradients = with_gradients(lambda q, k, v: linear_attention(q, k, v, mask), q, k, v)
     assert (out[1] == 0).all()
-    torch.testing.assert_close(
-        out[:1], reference.linear_attention(q[:1], k[:1], v[:1]), rtol=1e-12, atol=1e-14
-    )
+    torch.testing.assert_close(out[:1], reference.linear_attention(q[:1], k[:1], v[:1]), rtol=1e-12, atol=1e-14)
     for gradient in gradients:
         assert gradient.isfinite().all()
         assert (gradient[1] == 0).all()

@@ -33,9 +33,7 @@ def test_a_product_depends_on_the_distance_only(shift):
 
 def test_lengths_are_kept_and_position_zero_turns_nothing():
     x = torch.randn(1, 1, 6, 8, dtype=torch.float64)
-    torch.testing.assert_close(
-        rotate(x, torch.arange(6) * 999).norm(dim=-1), x.norm(dim=-1), rtol=1e-12, atol=0
-    )
+    torch.testing.assert_close(rotate(x, torch.arange(6) * 999).norm(dim=-1), x.norm(dim=-1), rtol=1e-12, atol=0)
     assert torch.equal(rotate(x, torch.zeros(6, dtype=torch.long)), x)
 
 

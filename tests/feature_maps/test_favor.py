@@ -41,9 +41,7 @@ def pair():
     cosine = 0.3 / 2 / 0.25 - 1
     y[0], y[3] = 0.5 * cosine, 0.5 * math.sqrt(1 - cosine**2)
     # Off the axes, where a wrong sign of QR would not show.
-    turn = torch.linalg.qr(
-        torch.randn(D, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    )[0]
+    turn = torch.linalg.qr(torch.randn(D, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1)))[0]
     return turn @ x, turn @ y
 
 

@@ -17,9 +17,7 @@ def test_weights_do_not_see_the_length_of_a_query(scale):
     phi = Relu(8, 2)
     q, k, v = torch.randn(3, 2, 2, 9, 8, dtype=torch.float64)
     expected = linear_attention(phi.query(q), phi.key(k), v)
-    torch.testing.assert_close(
-        linear_attention(phi.query(scale * q), phi.key(k), v), expected, rtol=1e-12, atol=0
-    )
+    torch.testing.assert_close(linear_attention(phi.query(scale * q), phi.key(k), v), expected, rtol=1e-12, atol=0)
 
 
 def test_a_query_without_a_feature_reads_the_mean():

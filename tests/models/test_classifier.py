@@ -74,9 +74,7 @@ def check(case, dtype, tolerance):
     expected, gradients = logits_and_gradients(model, ids[None], None, 0)
     for way, batch, mask, row in ways(ids):
         actual, others = logits_and_gradients(model, batch, mask, row)
-        torch.testing.assert_close(
-            actual, expected, rtol=tolerance, atol=tolerance, msg=lambda m, w=way: f"{w}: {m}"
-        )
+        torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance, msg=lambda m, w=way: f"{w}: {m}")
         for name, gradient in gradients.items():
             scale = max(1.0, gradient.abs().max().item())
             error = (others[name] - gradient).abs().max().item() / scale

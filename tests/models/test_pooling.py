@@ -29,9 +29,7 @@ def test_equals_the_rule_applied_to_the_real_tokens(kind):
 def test_equals_the_rule_without_a_mask(kind):
     (actual,) = Pooling(kind)(HIDDEN, EMBEDDED, None)
     for row in range(4):
-        torch.testing.assert_close(
-            actual[row], BY_HAND[kind](HIDDEN[row], EMBEDDED[row]), rtol=1e-12, atol=1e-14
-        )
+        torch.testing.assert_close(actual[row], BY_HAND[kind](HIDDEN[row], EMBEDDED[row]), rtol=1e-12, atol=1e-14)
 
 
 def test_max_ignores_larger_padding():

@@ -55,9 +55,7 @@ def test_sinusoids_tell_neighbours_apart_far_out():
 
 def test_a_document_longer_than_the_table_is_an_error():
     model = classifier(MIXERS[0][1], "learned", max_length=12)
-    message = (
-        r"a document of 13 tokens is longer than the learned position table of 12; lower task.max_length"
-    )
+    message = r"a document of 13 tokens is longer than the learned position table of 12; lower task.max_length"
     with pytest.raises(ValueError, match=message):
         model(torch.ones(1, 13, dtype=torch.long))
     mask = torch.arange(20) < torch.tensor([[13], [3]])
@@ -80,9 +78,7 @@ def test_the_others_know_no_longest_document(positions):
 
 
 def test_an_unknown_kind_is_named_with_those_there_are():
-    with pytest.raises(
-        ValueError, match=r"encoder.positions=sinus is not one of none, learned, sinusoidal, rotary"
-    ):
+    with pytest.raises(ValueError, match=r"encoder.positions=sinus is not one of none, learned, sinusoidal, rotary"):
         additive_positions("sinus", 8, 8)
     with pytest.raises(ValueError, match=r"encoder.positions=sinus"):
         classifier(MIXERS[0][1], "sinus")

@@ -39,9 +39,7 @@ def test_what_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     broken, killed, missing, old = problems
     assert broken.path == tmp_path / "broken" / "results.json"
     assert broken.reason.startswith("broken JSON (")
-    assert killed == Problem(
-        tmp_path / "killed", "has no results.json: the run is still going or was killed."
-    )
+    assert killed == Problem(tmp_path / "killed", "has no results.json: the run is still going or was killed.")
     assert missing == Problem(tmp_path / "missing", "does not exist.")
     assert old.reason == "schema_version is 0, this longdoc reads 1."
 
@@ -51,6 +49,4 @@ def test_a_copied_run_is_not_a_second_one(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "a", tmp_path / "copy")
     records, problems = collect([tmp_path])
     assert len(records) == 1
-    assert problems == [
-        Problem(tmp_path / "copy" / "results.json", f"is a copy of {first} and not counted again.")
-    ]
+    assert problems == [Problem(tmp_path / "copy" / "results.json", f"is a copy of {first} and not counted again.")]

@@ -46,9 +46,7 @@ def test_what_is_not_plain_json_is_named_and_nothing_is_left(tmp_path: Path, val
     assert read_record(tmp_path) == made()
 
 
-def test_a_failed_write_leaves_the_former_record_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_former_record_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_record(tmp_path, made())
 
     def fail(_: int) -> None:
@@ -109,9 +107,7 @@ def test_the_hash_ignores_seed_order_and_where_a_run_goes_on() -> None:
     assert config_hash(config) == hashlib.sha256(b'{"a":{"b":1},"c":[1,2]}').hexdigest()[:12]
 
 
-@pytest.mark.parametrize(
-    "change", [{"a": {"b": 2}}, {"c": [2, 1]}, {"d": None}, {"a": {"b": 1, "data_seed": 3}}]
-)
+@pytest.mark.parametrize("change", [{"a": {"b": 2}}, {"c": [2, 1]}, {"d": None}, {"a": {"b": 1, "data_seed": 3}}])
 def test_the_hash_reacts_to_every_other_value(change: dict[str, Any]) -> None:
     config = {"a": {"b": 1}, "c": [1, 2]}
     assert config_hash(config) != config_hash(config | change)
@@ -162,9 +158,7 @@ def test_versions_and_machine() -> None:
 def test_results_load_neither_torch_nor_lightning_nor_the_rest_of_longdoc() -> None:
     code = "import sys, longdoc.results.table as t; print(*sorted({m.split('.')[0] for m in sys.modules} "
     code += "| {'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('longdoc.')}))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "longdoc.results" in loaded
     assert not {"torch", "lightning", "pytorch_lightning", "hydra", "wandb", "datasets"} & set(loaded)
     assert [name for name in loaded if name.startswith("longdoc.")] == ["longdoc.results"]

@@ -179,9 +179,7 @@ def test_unfinished_runs_are_listed_and_in_no_mean() -> None:
     assert len(group.rows[0].records) == 1
     assert unfinished == records[1:]
     text = " ".join(shown(records).split())
-    assert (
-        "failed: elu, seed 2 (listops · longdoc · 2,000 tokens · small; run linear-elu-None-2-0.001)" in text
-    )
+    assert "failed: elu, seed 2 (listops · longdoc · 2,000 tokens · small; run linear-elu-None-2-0.001)" in text
     assert "OutOfMemoryError: [16, 4] more" in text
     assert "running: elu, seed 3" in text
     assert "failed: elu, seed 2" in to_markdown(*compare(records))

@@ -16,9 +16,7 @@ from longdoc.speed import ProcessMemory, crossover, flops_per_token, largest_ten
 
 ROOT = Path(__file__).resolve().parents[2]
 MAPS = sorted(path.stem for path in (ROOT / "conf" / "feature_map").glob("*.yaml"))
-TINY = (
-    "--no-compile --precision float32 --tokens 128 --width 16 --depth 1 --heads 2 --feedforward 32 --vocab 50"
-)
+TINY = "--no-compile --precision float32 --tokens 128 --width 16 --depth 1 --heads 2 --feedforward 32 --vocab 50"
 
 WIDTH, DEPTH, HEADS, FEEDFORWARD, CLASSES, FEATURES = 16, 2, 2, 40, 3, 12
 
@@ -49,9 +47,7 @@ class TestScript:
         assert record["complete"]
         variants = ["softmax", *MAPS]
         assert [(p["variant"], p["length"], p["rows"], p["tokens"]) for p in record["points"]] == [
-            (variant, length, rows, length * rows)
-            for length, rows in ((32, 4), (64, 2))
-            for variant in variants
+            (variant, length, rows, length * rows) for length, rows in ((32, 4), (64, 2)) for variant in variants
         ]
         for point in record["points"]:
             for mode in ("train", "forward"):
@@ -113,9 +109,7 @@ class TestScript:
         assert "interrupted" in capsys.readouterr().out
 
     def test_budget_ends_the_repeats_and_says_so(self, benchmark, tmp_path, capsys):
-        options = (
-            "--no-memory --variants relu --lengths 256 --repeats 3 --modes train --max-seconds-per-point 0"
-        )
+        options = "--no-memory --variants relu --lengths 256 --repeats 3 --modes train --max-seconds-per-point 0"
         point = run(benchmark, tmp_path, options)["points"][0]
         assert (point["rows"], point["tokens"]) == (1, 256)  # a document longer than --tokens
         assert (point["train"]["repeats"], point["train"]["ratio"]) == (1, None)

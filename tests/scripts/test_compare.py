@@ -35,10 +35,7 @@ def test_from_another_folder_it_prints_tables_and_names_problems(tmp_path: Path)
     assert done.returncode == 0
     assert "listops · longdoc · 2,000 tokens · small · 10 min" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-    assert (
-        done.stderr
-        == f"{tmp_path / 'runs' / 'b'} has no results.json: the run is still going or was killed.\n"
-    )
+    assert done.stderr == f"{tmp_path / 'runs' / 'b'} has no results.json: the run is still going or was killed.\n"
 
 
 def test_formats(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,9 +95,7 @@ def test_a_resumed_run_begins_with_the_next_batch(make, accumulate):
     """The position follows from the optimizer steps that the checkpoint has counted."""
     fresh = list(islice(make().train_dataloader(), 20))
     task = make()
-    task.trainer = SimpleNamespace(
-        global_step=3, accumulate_grad_batches=accumulate, global_rank=0, world_size=1
-    )
+    task.trainer = SimpleNamespace(global_step=3, accumulate_grad_batches=accumulate, global_rank=0, world_size=1)
     resumed = list(islice(task.train_dataloader(), 8))
     for actual, expected in zip(resumed, fresh[3 * accumulate :], strict=False):
         assert torch.equal(actual["ids"], expected["ids"])
@@ -132,7 +130,5 @@ def test_all_splits_are_prepared(make, tmp_path):
 
 @pytest.mark.parametrize("options", [{"max_length": 0}, {"batch_tokens": 63}])
 def test_a_batch_must_hold_a_row(make, options):
-    with pytest.raises(
-        ValueError, match=r"task.batch_tokens=\d+ must hold one row of task.max_length=\d+ >= 1"
-    ):
+    with pytest.raises(ValueError, match=r"task.batch_tokens=\d+ must hold one row of task.max_length=\d+ >= 1"):
         make(**options)

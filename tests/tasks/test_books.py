@@ -61,10 +61,7 @@ def texts(books, split):
     """The documents of a split, decoded."""
     documents = books.documents(split)
     tokenizer = Tokenizer.from_str(books.state["tokenizer"])
-    return [
-        tokenizer.decode(documents.ids(row).tolist(), skip_special_tokens=False)
-        for row in range(len(documents))
-    ]
+    return [tokenizer.decode(documents.ids(row).tolist(), skip_special_tokens=False) for row in range(len(documents))]
 
 
 def test_every_text_comes_back_as_it_was(books):
@@ -176,25 +173,19 @@ def test_the_state_is_plain_data(books):
 
 def test_a_missing_file_is_named_with_what_should_be_there(data):
     (data / "train.parquet").unlink()
-    message = (
-        r"train.parquet is missing: task.data must name a folder with train, validation, test as .parquet"
-    )
+    message = r"train.parquet is missing: task.data must name a folder with train, validation, test as .parquet"
     with pytest.raises(FileNotFoundError, match=message):
         task(data).prepare()
 
 
 def test_a_missing_folder_is_named(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"nowhere/train.parquet is missing: task.data must name a folder"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"nowhere/train.parquet is missing: task.data must name a folder"):
         task(tmp_path / "nowhere").prepare()
 
 
 def test_a_missing_column_is_named_with_those_there_are(data):
     pq.write_table(pa.table({"body": ["x"], "label": ["a"]}), data / "train.parquet")
-    with pytest.raises(
-        ValueError, match=r"train.parquet has the columns body, label; it needs text and label"
-    ):
+    with pytest.raises(ValueError, match=r"train.parquet has the columns body, label; it needs text and label"):
         task(data).prepare()
 
 
@@ -212,9 +203,7 @@ def test_a_split_without_rows_is_named(data):
 
 def test_an_unknown_label_is_named_with_its_row(data):
     write(data, "test", [("x", "a"), ("y", "d")])
-    with pytest.raises(
-        ValueError, match=r"test.parquet, row 1: label 'd' is not among the training split's: a, b, c"
-    ):
+    with pytest.raises(ValueError, match=r"test.parquet, row 1: label 'd' is not among the training split's: a, b, c"):
         task(data).documents("test")
 
 

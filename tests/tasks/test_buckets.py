@@ -134,9 +134,7 @@ def test_epochs_differ_in_order_company_and_windows():
     stream = sampler(lengths_like("spread"), max_length=100)
     first, second = stream.epoch(0), stream.epoch(1)
     assert [{s.row for s in batch} for batch in first] != [{s.row for s in batch} for batch in second]
-    assert {frozenset(s.row for s in batch) for batch in first} != {
-        frozenset(s.row for s in b) for b in second
-    }
+    assert {frozenset(s.row for s in batch) for batch in first} != {frozenset(s.row for s in b) for b in second}
     starts = {span.row: span.start for batch in first for span in batch}
     assert any(starts[span.row] != span.start for batch in second for span in batch)
 

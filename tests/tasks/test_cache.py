@@ -118,9 +118,7 @@ def test_a_second_call_builds_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    "other", [{"task": "t", "size": 4}, {"task": "u", "size": 3}, {**KEY, "lowercase": False}]
-)
+@pytest.mark.parametrize("other", [{"task": "t", "size": 4}, {"task": "u", "size": 3}, {**KEY, "lowercase": False}])
 def test_another_key_is_another_place(tmp_path, other):
     assert cached(tmp_path, other, fill) != cached(tmp_path, KEY, fill)
 

@@ -60,9 +60,7 @@ def test_the_data_seed_decides_the_expressions_and_the_run_seed_does_not(tmp_pat
     assert rows(make(tmp_path, data_seed=1), "test") != rows(task, "test")
 
 
-@pytest.mark.parametrize(
-    "rule", [{"min_length": 12}, {"expression_length": 59}, {"sizes": {**SIZES, "test": 31}}]
-)
+@pytest.mark.parametrize("rule", [{"min_length": 12}, {"expression_length": 59}, {"sizes": {**SIZES, "test": 31}}])
 def test_every_rule_is_part_of_the_key(tmp_path, task, rule):
     assert make(tmp_path, **rule).encode("test") != task.encode("test")
 
@@ -88,7 +86,5 @@ def test_references_are_what_the_shortcuts_reach_on_this_test_split(task):
 
 @pytest.mark.parametrize("sizes", [{"train": 5, "test": 5}, {**SIZES, "validation": 0}, {**SIZES, "dev": 1}])
 def test_sizes_must_name_each_split(tmp_path, sizes):
-    with pytest.raises(
-        ValueError, match=r"task.sizes=.* must give train, validation and test at least one row each"
-    ):
+    with pytest.raises(ValueError, match=r"task.sizes=.* must give train, validation and test at least one row each"):
         make(tmp_path, sizes=sizes)

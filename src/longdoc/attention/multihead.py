@@ -12,23 +12,20 @@ class MultiHeadAttention(nn.Module):
     multiplies the mixed values by silu of a projection of the input (as in RetNet and GLA).
     """
 
-    def __init__(
-        self, width: int, heads: int, mixer: Callable[[int, int], nn.Module], gate: bool = False
-    ) -> None:
+    def __init__(self, width: int, heads: int, mixer: Callable[[int, int], nn.Module], gate: bool = False) -> None:
         super().__init__()
         if width % heads:
             raise ValueError(f"encoder.heads={heads} does not divide encoder.width={width}")
         self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
+        # No biases: on a CPU each costs a copy of its layer's output, and the norms' own biases do their work.
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.mixer = mixer(width // heads, heads)
-        self.gate = nn.Linear(width, width) if gate else None
-        self.out = nn.Linear(width, width)
+        self.gate = nn.Linear(width, width, bias=False) if gate else None
+        self.out = nn.Linear(width, width, bias=False)
 
     def forward(self, x: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """(B, N, M), mask (B, N), rotary positions or None -> (B, N, M)."""
-        q, k, v = (
-            part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1)
-        )
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
         mixed = self.mixer(q, k, v, mask, positions).transpose(1, 2).flatten(2)
         if self.gate is not None:
             mixed = mixed * nn.functional.silu(self.gate(x))

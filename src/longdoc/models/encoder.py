@@ -25,7 +25,7 @@ class Block(nn.Module):
         self.attention = MultiHeadAttention(width, heads, attention, gate)
         self.feedforward_norm = nn.LayerNorm(width)
         self.feedforward = nn.Sequential(
-            nn.Linear(width, feedforward), nn.GELU(), nn.Linear(feedforward, width)
+            nn.Linear(width, feedforward, bias=False), nn.GELU(), nn.Linear(feedforward, width, bias=False)
         )
         self.dropout = nn.Dropout(dropout)
 
@@ -62,9 +62,7 @@ class Encoder(nn.Module):
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.positions = additive_positions(positions, width, max_length)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            Block(width, heads, feedforward, dropout, attention, gate) for _ in range(depth)
-        )
+        self.blocks = nn.ModuleList(Block(width, heads, feedforward, dropout, attention, gate) for _ in range(depth))
         self.norm = nn.LayerNorm(width)
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -58,6 +58,4 @@ class Pooling(nn.Module):
         """hidden, embedded (B, N, M), mask (B, N) -> one (B, M) a pool, float32 or wider."""
         wide = torch.promote_types(hidden.dtype, torch.float32)
         hidden, embedded = hidden.to(wide), embedded.to(wide)
-        return [
-            _mean(embedded, mask) if name == "embeddings" else POOLS[name](hidden, mask) for name in self.kinds
-        ]
+        return [_mean(embedded, mask) if name == "embeddings" else POOLS[name](hidden, mask) for name in self.kinds]

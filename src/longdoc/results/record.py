@@ -47,9 +47,7 @@ def _plain(value: Any, at: str) -> Any:
             if not isinstance(key, str):
                 raise TypeError(f"{at or 'record'}: the key {key!r} is not a string")
         return {key: _plain(item, f"{at}.{key}" if at else key) for key, item in value.items()}
-    raise TypeError(
-        f"{at}: {type(value).__name__} is not plain JSON (str, int, float, bool, None, list, dict)"
-    )
+    raise TypeError(f"{at}: {type(value).__name__} is not plain JSON (str, int, float, bool, None, list, dict)")
 
 
 def write_record(folder: str | Path, record: Mapping[str, Any]) -> Path:

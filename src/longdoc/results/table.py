@@ -212,9 +212,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
     if len(candidates) > 1:
         notes.append("Δ acc and speed are against the softmax whose speed is ×1.00, the best in val/accuracy")
     if not all(row.like_softmax for row in rows):
-        notes.append(
-            f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})"
-        )
+        notes.append(f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})")
     return notes
 
 
@@ -294,9 +292,7 @@ def _cells(row: Row) -> list[str]:
         _accuracy_text(row.values[ACCURACY]),
         "-" if difference is None else f"{difference:+.3f}",
         *(_brief(value[key]) for key in ("parameters", "steps", "tokens", SPEED)),
-        "-"
-        if ratio is None
-        else f"×{ratio:{'.0f' if ratio >= 99.95 else '#.3g'}}{'' if row.like_softmax else '*'}",
+        "-" if ratio is None else f"×{ratio:{'.0f' if ratio >= 99.95 else '#.3g'}}{'' if row.like_softmax else '*'}",
         "-" if memory is None else f"{memory:.0f}",
     ]
 

@@ -1,7 +1,7 @@
 """What all tasks share: encode -> cache -> buckets -> batches."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -32,7 +32,7 @@ class Task(pl.LightningDataModule):
     validation_windows, test_windows: fixed windows a document whose log-probabilities are averaged; null covers it.
     """
 
-    name: ClassVar[str]
+    name: str
 
     def __init__(
         self,
@@ -49,10 +49,17 @@ class Task(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if max_length < 1 or batch_tokens < max_length:
-            raise ValueError(
-                f"task.batch_tokens={batch_tokens} must hold one row of task.max_length={max_length} >= 1"
-            )
-        self.max_length, self.batch_tokens, self.seed, self.bucket_count = max_length, batch_tokens, seed, buckets
+            raise ValueError(f"task.batch_tokens={batch_tokens} must hold one row of task.max_length={max_length} >= 1")
+        options = {"buckets": buckets, "train_rows": train_rows, "validation_windows": validation_windows}
+        for name, value in (options | {"test_windows": test_windows}).items():
+            if value is not None and value < 1:
+                raise ValueError(f"task.{name}={value} must be at least 1")
+        self.max_length, self.batch_tokens, self.seed, self.bucket_count = (
+            max_length,
+            batch_tokens,
+            seed,
+            buckets,
+        )
         self.data = None if data is None else resolve(data)
         self.cache = resolve(cache)
         self.workers, self.train_rows = workers, train_rows

@@ -58,7 +58,12 @@ class Books(Task):
         if None in labels:
             raise ValueError(f"{path}, row {labels.index(None)}: the label is missing")
         classes = sorted({str(label) for label in labels})
-        key = {"tokenizer": "byte-level bpe", "version": 1, "size": self.tokenizer_size, "data": file_sha256(path)}
+        key = {
+            "tokenizer": "byte-level bpe",
+            "version": 1,
+            "size": self.tokenizer_size,
+            "data": file_sha256(path),
+        }
         place = cached(self.cache, key, self._train_tokenizer)
         tokenizer = (place / "tokenizer.json").read_text()
         return {

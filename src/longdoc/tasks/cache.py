@@ -53,7 +53,7 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
     return place
 
 
-def save_documents(place: Path, ids: Iterable[NDArray[Any]], labels: list[int], vocab_size: int) -> None:
+def save_documents(place: Path, ids: Iterable[NDArray[Any] | list[int]], labels: list[int], vocab_size: int) -> None:
     """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them."""
     dtype = np.min_scalar_type(vocab_size - 1)
     rows = [np.asarray(row, dtype=dtype) for row in ids]

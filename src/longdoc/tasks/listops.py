@@ -31,7 +31,12 @@ class ListOps(Task):
         super().__init__(**options)
         if set(sizes) != set(SPLITS) or min(sizes.values()) < 1:
             raise ValueError(f"task.sizes={sizes} must give train, validation and test at least one row each")
-        self.rules = {
+        if self.max_length < expression_length - 1:
+            raise ValueError(
+                f"task.max_length={self.max_length} would cut expressions of up to {expression_length - 1} symbols, "
+                f"whose value needs all of them; lower task.expression_length with it"
+            )
+        self.rules: dict[str, Any] = {
             "sizes": sizes,
             "seed": data_seed,
             "min_length": min_length,

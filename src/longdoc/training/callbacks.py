@@ -7,11 +7,11 @@ from types import FrameType
 from typing import Any
 
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities.exceptions import SIGTERMException
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from torch import nn
 
 from longdoc.training.acceleration import compile_ahead
 from longdoc.training.budget import Budget
@@ -27,11 +27,11 @@ class Compile(pl.Callback):
         self.seconds = 0.0
 
     def on_fit_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        pl_module.model.train()
+        model = pl_module.model
+        assert isinstance(model, nn.Module)
+        model.train()
         with self.console.status(f"compiling {len(self.shapes)} shapes"):
-            self.seconds = compile_ahead(
-                pl_module.model, self.shapes, pl_module.device, trainer.precision_plugin.forward_context
-            )
+            self.seconds = compile_ahead(model, self.shapes, pl_module.device, trainer.precision_plugin.forward_context)
         self.console.print(f"compiled {len(self.shapes)} shapes in {self.seconds:.0f} s, not counted in the budget")
 
 
@@ -140,8 +140,8 @@ class Interrupt(pl.Callback):
     that a resumed run validates at the same steps as one that was never stopped. A second signal ends at once.
     """
 
-    def __init__(self, last: Path, every: int) -> None:
-        self.last, self.every = last, every
+    def __init__(self, newest: ModelCheckpoint, last: Path, every: int) -> None:
+        self.newest, self.last, self.every = newest, last, every
         self.signum: int | None = None
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -163,16 +163,6 @@ class Interrupt(pl.Callback):
 
     def on_exception(self, trainer: pl.Trainer, pl_module: pl.LightningModule, exception: BaseException) -> None:
         if isinstance(exception, SIGTERMException) and self.signum is not None:
-            saved = [c._last_global_step_saved for c in trainer.checkpoint_callbacks if c.monitor is None]
-            if trainer.global_step not in saved:
+            if trainer.global_step != self.newest._last_global_step_saved:
                 trainer.save_checkpoint(self.last)
             exception.code = 128 + self.signum
-
-
-def peak_memory_mb(device: torch.device) -> float:
-    """Peak memory of this process in MB: of the GPU's allocator, or the resident set."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e6
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6

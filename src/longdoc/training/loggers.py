@@ -19,19 +19,19 @@ def build_loggers(config: dict[str, Any], folder: Path, record: dict[str, Any]) 
             loggers.append(CSVLogger(str(folder), name="", version=""))
         elif target == "WandbLogger":
             tags = [record["attention"], record["feature_map"], record["decay"]]
-            loggers.append(
-                build(logger | {"_partial_": True})(
-                    save_dir=str(folder),
-                    id=record["wandb_id"],
-                    name=record["run_id"],
-                    group=f"{record['task']}/{record['protocol']}",
-                    job_type="train",
-                    tags=[tag for tag in tags if tag],
-                    config=record["config"],
-                    resume="allow",
-                    settings=wandb.Settings(console="off", silent=True),
-                )
+            run: WandbLogger = build(logger | {"_partial_": True})(
+                save_dir=str(folder),
+                id=record["wandb_id"],
+                name=record["run_id"],
+                group=f"{record['task']}/{record['protocol']}",
+                job_type="train",
+                tags=[tag for tag in tags if tag],
+                config=record["config"],
+                resume="allow",
+                settings=wandb.Settings(console="off", silent=True),
             )
+            run._wandb_init.pop("anonymous", None)  # Lightning passes it always, and W&B warns of it always
+            loggers.append(run)
         else:
             loggers.append(build(logger))
     return loggers

@@ -109,7 +109,7 @@ class ClassifierModule(pl.LightningModule):
         return loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if self.global_step % self.trainer.log_every_n_steps == 0:
+        if self.global_step % self.trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
             gradients = [p.grad for p in self.parameters() if p.grad is not None]
             self.log("train/gradient_norm", nn.utils.get_total_norm(gradients))
 
@@ -147,9 +147,7 @@ class ClassifierModule(pl.LightningModule):
         schedule, budget = self.schedule, self.budget
         decay = getattr(self.make_optimizer, "keywords", {}).get("weight_decay", 0.0)
         optimizer = self.make_optimizer(parameter_groups(self.model, decay))
-        scheduler = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: schedule(step, budget.progress(step))
-        )
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: schedule(step, budget.progress(step)))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:

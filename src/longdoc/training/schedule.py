@@ -13,9 +13,7 @@ class WarmupCosine:
 
     def __init__(self, warmup_steps: int = 0, minimum: float = 0.0) -> None:
         if warmup_steps < 0 or not 0 <= minimum <= 1:
-            raise ValueError(
-                f"scheduler: warmup_steps={warmup_steps} must be >= 0 and minimum={minimum} within 0..1"
-            )
+            raise ValueError(f"scheduler: warmup_steps={warmup_steps} must be >= 0 and minimum={minimum} within 0..1")
         self.warmup_steps = warmup_steps
         self.minimum = minimum
 

@@ -57,10 +57,16 @@ console = Console(highlight=False, soft_wrap=True)
 
 def run_folder(task: str, resume: str | None) -> str:
     """The resumed run's folder, or a new one that no other run can get, even in the same second."""
-    return str(Path(resume).resolve()) if resume else f"outputs/{task}/{new_run_name()}"
+    if resume is None:
+        return f"outputs/{task}/{new_run_name()}"
+    folder = Path(resume)
+    if not (folder / "config.yaml").is_file() or not (folder / "checkpoints" / "last.ckpt").is_file():
+        raise FileNotFoundError(f"resume={resume} is no run's folder with config.yaml and checkpoints/last.ckpt")
+    return str(folder.resolve())
 
 
 def new_run_name() -> str:
+    """Date, time and six random digits."""
     return f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{secrets.token_hex(3)}"
 
 
@@ -78,10 +84,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     config["choices"] = {group: hydra_config.runtime.choices[group] for group in groups}
     if cfg.resume is None:
         return config
-    saved = folder / "config.yaml"
-    if not saved.is_file() or not (folder / "checkpoints" / "last.ckpt").is_file():
-        raise FileNotFoundError(f"resume={cfg.resume} is no run's folder with config.yaml and checkpoints/last.ckpt")
-    resumed = OmegaConf.load(saved)
+    resumed = OmegaConf.load(folder / "config.yaml")
     for override in hydra_config.overrides.task:
         key = override.split("=")[0]
         if key in groups:
@@ -180,6 +183,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
             "tokens": throughput.tokens,
             "tokens_per_second": throughput.tokens_per_second,
             "train_seconds": budget.time(),
+            "validation_seconds": throughput.validation_seconds,
             "compile_seconds": compilation.seconds,
             "peak_memory_mb": memory.peak() / 1e6,
         }

@@ -15,7 +15,8 @@ from pathlib import Path
 from rich.console import Console
 
 from longdoc.results import collect
-from longdoc.results.table import compare, to_csv, to_json, to_markdown, to_rich
+from longdoc.results.comparison import compare
+from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
 FORMATS = {"json": to_json, "csv": to_csv, "markdown": to_markdown}

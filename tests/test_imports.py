@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "training": {"feature_maps", "attention", "models", "training", "build"},
     "tasks": {"tasks"},
     "results": {"results"},
+    "benchmark": {"feature_maps", "attention", "models", "benchmark", "build", "speed"},
 }
 TORCH_ALONE = ("feature_maps", "attention", "models")
 

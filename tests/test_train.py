@@ -252,3 +252,20 @@ def test_every_yaml_of_a_group_composes_and_trains(data, tmp_path):
             "trainer.max_steps=1", "trainer.accelerator=cpu", cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_jobs_of_a_sweep_are_compiled_alike_and_keep_the_names_of_their_weights(data, tmp_path):
+    """Dynamo's limit on recompilations would make later jobs eager in silence."""
+    compiled = [word for word in TINY if not word.startswith("trainer.compile")]
+    done = run(
+        "train.py", "-m", *compiled, f"task.data={data}", f"task.cache={data}/cache", "trainer.compile=true",
+        "logger=csv", "trainer.max_steps=30", "encoder.dropout=0.1", "variant=elu,favor", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    folders = list(tmp_path.glob("outputs/books/*"))
+    assert len(folders) == 2
+    for folder in folders:
+        assert record(folder)["compiled"] is True
+        assert record(folder)["compile_seconds"] > 0
+        checkpoint = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)
+        assert all(name.startswith("model.") and "_orig_mod" not in name for name in checkpoint["state_dict"])

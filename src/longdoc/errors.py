@@ -1,7 +1,7 @@
 """Errors as one sentence."""
 
 from hydra.errors import HydraException, MissingConfigException
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 
 def one_sentence(error: BaseException) -> str:
@@ -9,9 +9,11 @@ def one_sentence(error: BaseException) -> str:
     if isinstance(error, MissingConfigException) and error.options is not None and error.missing_cfg_file:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
         return f"{group}={name} does not exist; choose one of {', '.join(error.options)}"
-    cause = error.__cause__ if isinstance(error, HydraException) else error
+    cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
+    if isinstance(cause, InterpolationResolutionError):  # what a resolver of ours says, in OmegaConf's wrapping
+        return str(cause).splitlines()[0].partition("resolving interpolation: ")[2] or str(cause)
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None:
         names = ", ".join(sorted(str(key) for key in cause.parent_node))
         return f"{cause.full_key or cause.key} does not exist; the valid names there are {names}"
-    text = " ".join(str(error).split())
-    return text if isinstance(error, ValueError | OSError | ArithmeticError) else f"{type(error).__name__}: {text}"
+    text = " ".join(str(cause).split())
+    return text if isinstance(cause, ValueError | OSError | ArithmeticError) else f"{type(cause).__name__}: {text}"

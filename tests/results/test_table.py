@@ -1,4 +1,4 @@
-"""The comparison: numbers against plain statistics, marks for what is unlike, and every format."""
+"""A comparison as it is shown: cells, marks for what is unlike, and every format."""
 
 import csv
 import io
@@ -10,15 +10,8 @@ import pytest
 from results.records import made
 from rich.console import Console
 
-from longdoc.results.table import (
-    compare,
-    summarize,
-    to_csv,
-    to_json,
-    to_markdown,
-    to_rich,
-    variant,
-)
+from longdoc.results.comparison import compare
+from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 SOFTMAX = [0.40, 0.44, 0.45]
 ELU = [0.50, 0.52, 0.57]
@@ -36,78 +29,10 @@ def shown(records: list[dict[str, Any]]) -> str:
     return out.getvalue()
 
 
-def test_variant_names() -> None:
-    assert variant(made("softmax")) == "softmax"
-    assert variant(made()) == variant(made(decay="none")) == "elu"
-    assert variant(made(feature_map="favor", decay="fixed")) == "favor+fixed"
-
-
-def test_summaries() -> None:
-    assert summarize(ELU) == (statistics.fmean(ELU), statistics.stdev(ELU), 3)
-    assert summarize([0.5, None, float("nan"), float("inf")]) == (0.5, None, 1)
-    assert summarize([None]) == (None, None, 0)
-
-
-def test_means_spreads_and_ratios_to_softmax() -> None:
-    (group,), unfinished = compare(three_seeds())
-    assert unfinished == []
-    assert [row.variant for row in group.rows] == ["elu", "softmax", "favor+selective"]
-    elu, softmax, favor = group.rows
-    assert elu.values["test/accuracy"] == (statistics.fmean(ELU), statistics.stdev(ELU), 3)
-    assert elu.values["tokens_per_second"] == (1001.0, 1.0, 3)
-    assert favor.values["test/accuracy"] == (0.3, None, 1)
-    assert elu.speed_ratio == pytest.approx(1001 / 101)
-    assert elu.accuracy_difference == pytest.approx(statistics.fmean(ELU) - statistics.fmean(SOFTMAX))
-    assert (softmax.speed_ratio, softmax.accuracy_difference) == (1.0, 0.0)
-    assert favor.speed_ratio == 0.5
-    assert group.references == {"majority": (0.171, 0.0, 7), "root_operator": (0.35, pytest.approx(0), 7)}
-    assert [note for row in group.rows for note in row.notes] + group.notes == []
-
-
 def test_the_order_of_records_does_not_matter() -> None:
     records = three_seeds()
     table = to_markdown(*compare(records))
     assert table == to_markdown(*compare(records[::-1]))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"task": "books"},
-        {"protocol": "lra"},
-        {"max_length": 4000},
-        {"encoder": "base"},
-        {"budget": {"max_time": 60.0, "max_steps": None, "max_epochs": None}},
-        {"splits": {"train": {"rows": 100}, "validation": {"rows": 2000}, "test": {"rows": 2000}}},
-    ],
-)
-def test_what_may_not_be_compared_stands_apart(other: dict[str, Any]) -> None:
-    groups, _ = compare([made("softmax"), made(), made(seed=2, accuracy=0.7, **other)])
-    assert sorted([len(row.records) for row in group.rows] for group in groups) == [[1], [1, 1]]
-    alone = next(group for group in groups if len(group.rows) == 1)
-    assert (alone.rows[0].speed_ratio, alone.rows[0].accuracy_difference) == (None, None)
-    assert len({group.title + group.subtitle for group in groups}) == 2
-
-
-def test_titles() -> None:
-    (group,), _ = compare([made()])
-    assert group.title == "listops · longdoc · 2,000 tokens · small · 10 min"
-    assert group.subtitle == "train 96,000, validation 2,000, test 2,000 documents"
-    limits = {"max_time": 5400, "max_steps": 5000, "max_epochs": 3}
-    (group,), _ = compare([made(budget=limits)])
-    assert group.title.endswith("small · 3 epochs, 5,000 steps, 1.5 h")
-    (group,), _ = compare([made(budget={"max_time": None})])
-    assert group.title.endswith("small · no limit")
-
-
-def test_groups_are_ordered_by_length() -> None:
-    groups, _ = compare([made(max_length=length) for length in (16_000, 2000, 4000)])
-    assert [group.conditions["max_length"] for group in groups] == [2000, 4000, 16_000]
-
-
-def test_equal_budgets_are_equal_however_written() -> None:
-    groups, _ = compare([made(budget={"max_time": 600}), made(seed=2)])
-    assert len(groups) == 1
 
 
 def test_other_settings_are_another_row_and_said() -> None:
@@ -116,23 +41,6 @@ def test_other_settings_are_another_row_and_said() -> None:
     assert [row.variant for row in group.rows] == ["elu", "elu (2)", "softmax"]
     assert [row.settings for row in group.rows] == [{"optimizer.lr": lr} for lr in (1e-3, 1e-4, 1e-3)]
     assert "optimizer.lr differs: 0.001 (elu, softmax); 0.0001 (elu (2))" in shown(records)
-
-
-def test_settings_of_one_map_tell_its_rows_apart_but_not_other_variants() -> None:
-    few, many = (made(feature_map="favor", accuracy=0.5 + n / 1000, config_hash=str(n)) for n in (16, 64))
-    for record, features in ((few, 16), (many, 64)):
-        record["config"]["encoder"]["attention"]["feature_map"]["features"] = features
-    (group,), _ = compare([few, many, made("softmax", accuracy=0.1)])
-    key = "encoder.attention.feature_map.features"
-    assert [row.settings for row in group.rows] == [{key: 64}, {key: 16}, {}]
-
-
-def test_softmax_with_several_settings_is_chosen_by_validation() -> None:
-    good = made("softmax", speed=10.0, metrics={"val/accuracy": 0.9, "test/accuracy": 0.4})
-    bad = made("softmax", speed=20.0, lr=1.0, metrics={"val/accuracy": 0.1, "test/accuracy": 0.5})
-    (group,), _ = compare([made(speed=100.0), good, bad])
-    assert next(row for row in group.rows if row.variant == "elu").speed_ratio == 10.0
-    assert any("the best in val/accuracy" in note for note in group.notes)
 
 
 def test_unlike_conditions_are_marked() -> None:
@@ -297,12 +205,6 @@ def test_markdown_is_one_github_table_per_group() -> None:
         "1234",
     ]
     assert [row[0] for row in rows] == ["elu", "softmax", "favor+selective", "*majority*", "*root_operator*"]
-
-
-def test_references_that_differ_are_said() -> None:
-    (group,), _ = compare([made(), made(seed=2, references={"majority": 0.2})])
-    assert group.references["majority"].mean == pytest.approx(0.1855)
-    assert "majority differs between the runs: they did not see the same documents" in group.notes
 
 
 def test_markup_in_names_is_only_text() -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from longdoc.attention import LinearAttention, SoftmaxAttention
+from longdoc.benchmark import measure
 from longdoc.feature_maps import Elu, Favor
 from longdoc.models import Classifier, Encoder
 from longdoc.speed import ProcessMemory, crossover, flops_per_token, largest_tensor
@@ -27,6 +28,7 @@ def benchmark():
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    module.keep_freed_memory = lambda: None  # it cannot be undone, and later tests want memory given back
     yield module
     del sys.modules[spec.name]
 
@@ -93,14 +95,14 @@ class TestScript:
         assert per_token[2048] == pytest.approx(per_token[512], rel=0.15)
 
     def test_interruption_keeps_finished_points(self, benchmark, tmp_path, monkeypatch, capsys):
-        time_length = benchmark.time_length
+        time_length = measure.time_length
 
-        def interrupted(args, length):
+        def interrupted(settings, length):
             if length == 64:
                 raise KeyboardInterrupt
-            return time_length(args, length)
+            return time_length(settings, length)
 
-        monkeypatch.setattr(benchmark, "time_length", interrupted)
+        monkeypatch.setattr(measure, "time_length", interrupted)
         options = "--no-memory --variants softmax relu --lengths 32 64 --repeats 1 --modes train"
         assert benchmark.main([*TINY.split(), *options.split(), "--output", str(tmp_path)]) == 130
         record = json.loads((tmp_path / "benchmark.json").read_text())

@@ -36,12 +36,13 @@ class Compile(pl.Callback):
 
 
 class Throughput(pl.Callback):
-    """Real tokens (padding not counted) and the seconds of training steps, after a short warm-up."""
+    """Real tokens (padding not counted), the seconds of training steps after a short warm-up, and of validation."""
 
     def __init__(self) -> None:
         self.tokens = 0
         self._timed_tokens, self._timed_seconds = 0, 0.0
         self._steps, self._start = 0, 0.0
+        self.validation_seconds = 0.0
 
     def on_train_batch_start(self, trainer: pl.Trainer, *_: Any) -> None:
         self._start = time.perf_counter()
@@ -58,16 +59,23 @@ class Throughput(pl.Callback):
         pl_module.log("train/tokens", float(self.tokens))
         pl_module.log("train/tokens_per_second", self.tokens_per_second)
 
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._start = time.perf_counter()
+
+    def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.validation_seconds += time.perf_counter() - self._start
+
     @property
     def tokens_per_second(self) -> float:
         """Real tokens a second of training steps; 0 before the first timed one."""
         return self._timed_tokens / self._timed_seconds if self._timed_seconds else 0.0
 
     def state_dict(self) -> dict[str, Any]:
-        return {"tokens": self.tokens}
+        return {"tokens": self.tokens, "validation_seconds": self.validation_seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.tokens = state_dict["tokens"]
+        self.validation_seconds = state_dict["validation_seconds"]
 
 
 class RunProgress(pl.Callback):

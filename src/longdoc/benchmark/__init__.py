@@ -1,0 +1,1 @@
+"""Speed and memory of softmax attention and of every feature map against document length."""

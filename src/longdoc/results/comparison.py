@@ -1,0 +1,251 @@
+"""Runs grouped like beside like: means with their spread, and in words what makes rows unlike."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from longdoc.results.record import Record, settings
+
+ACCURACY = "test/accuracy"
+SPEED = "tokens_per_second"
+QUANTITIES = ("parameters", "epochs", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
+
+# With budget and documents, what runs must share to be compared.
+GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder")
+
+# What a speed depends on besides the variant; other commits are worth a note too.
+_SPEED_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
+_NOTED_CONDITIONS = (*_SPEED_CONDITIONS, "commit")
+
+# Where a variant stands in a config: two variants differ here by their nature.
+_VARIANT_KEYS = ("encoder.attention", "attention", "feature_map", "decay")
+
+
+class Summary(NamedTuple):
+    """Mean and sample standard deviation of ``n`` numbers; no mean without a number, no spread below two."""
+
+    mean: float | None
+    std: float | None
+    n: int
+
+
+@dataclass
+class Row:
+    """The runs of one variant under one set of settings.
+
+    ``settings`` are those that another row of the group has otherwise. ``speed_ratio`` and
+    ``accuracy_difference`` are against softmax, None where the group has none; ``like_softmax`` says whether
+    the two speeds were measured under the same conditions.
+    """
+
+    variant: str
+    records: list[Record]
+    values: dict[str, Summary]
+    settings: dict[str, Any] = field(default_factory=dict)
+    speed_ratio: float | None = None
+    accuracy_difference: float | None = None
+    like_softmax: bool = True
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Group:
+    """Rows that may be compared: one task, protocol, length, encoder, budget and number of documents."""
+
+    conditions: dict[str, Any]  # task, protocol, max_length, encoder
+    budget: dict[str, float]
+    documents: dict[str, int]
+    rows: list[Row]
+    references: dict[str, Summary]
+    notes: list[str]
+
+    @property
+    def title(self) -> str:
+        """Task · protocol · length · encoder · budget."""
+        return f"{conditions_text(self.conditions)} · {_budget_text(self.budget)}"
+
+    @property
+    def subtitle(self) -> str:
+        """How many documents each split holds."""
+        return ", ".join(f"{name} {rows:,}" for name, rows in self.documents.items()) + " documents"
+
+
+def variant(record: Record) -> str:
+    """``softmax``, or the feature map and, if there is one, the decay: ``favor+selective``."""
+    if record["attention"] == "softmax":
+        return "softmax"
+    name = record["feature_map"] or record["attention"]
+    return name if record["decay"] in (None, "none") else f"{name}+{record['decay']}"
+
+
+def summarize(values: Iterable[Any]) -> Summary:
+    """Mean and spread of the finite numbers among ``values``."""
+    numbers = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return Summary(
+        statistics.fmean(numbers) if numbers else None,
+        statistics.stdev(numbers) if len(numbers) > 1 else None,
+        len(numbers),
+    )
+
+
+def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
+    """Groups of what may be compared, and the records without final numbers: failed, running, interrupted.
+
+    Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
+    """
+    groups: dict[tuple, list[Record]] = {}
+    unfinished = []
+    for record in records:
+        if record["status"] == "finished":
+            groups.setdefault(_group_key(record), []).append(record)
+        else:
+            unfinished.append(record)
+    made = [_group(members) for members in groups.values()]
+    return sorted(made, key=_group_order), unfinished
+
+
+def _budget(record: Record) -> dict[str, float]:
+    return {key: value for key, value in sorted(record["budget"].items()) if value is not None}
+
+
+def _documents(record: Record) -> dict[str, int]:
+    return {name: split["rows"] for name, split in record["splits"].items()}
+
+
+def _group_key(record: Record) -> tuple:
+    conditions = tuple(record[key] for key in GROUP_CONDITIONS)
+    return *conditions, tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
+
+
+def _group_order(group: Group) -> tuple:
+    task, protocol, length, _ = group.conditions.values()
+    return task, protocol, length or 0, group.title, group.subtitle
+
+
+def _group(records: list[Record]) -> Group:
+    by_row: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        by_row.setdefault((variant(record), record["config_hash"]), []).append(record)
+    rows = [_row(name, members) for (name, _), members in sorted(by_row.items())]
+    rows.sort(key=lambda row: -_or(row.values[ACCURACY].mean, -math.inf))
+    notes = _against_softmax(rows)
+    _tell_apart(rows)
+    first = records[0]
+    names = dict.fromkeys(name for record in records for name in record["references"])
+    references = {name: summarize(record["references"].get(name) for record in records) for name in names}
+    for name, summary in references.items():
+        if summary.std:
+            notes.append(f"{name} differs between the runs: they did not see the same documents")
+    for key in dict.fromkeys(key for row in rows for key in row.settings):
+        notes += _difference(key, [(row.settings[key], row) for row in rows if key in row.settings])
+    for key in _NOTED_CONDITIONS:
+        notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
+    return Group(
+        conditions={key: first[key] for key in GROUP_CONDITIONS},
+        budget=_budget(first),
+        documents=_documents(first),
+        rows=rows,
+        references=references,
+        notes=notes,
+    )
+
+
+def _difference(key: str, values: Iterable[tuple[Any, Row]]) -> list[str]:
+    held: dict[str, dict[str, None]] = {}
+    for value, row in values:
+        text = str(value)
+        held.setdefault(text[:10] if key == "commit" else text, {})[row.variant] = None
+    said = "; ".join(f"{text} ({', '.join(variants)})" for text, variants in held.items())
+    return [f"{key} differs: {said}"] if len(held) > 1 else []
+
+
+def _row(name: str, records: list[Record]) -> Row:
+    metrics = dict.fromkeys([ACCURACY, *(metric for record in records for metric in record["metrics"])])
+    values = {metric: summarize(record["metrics"].get(metric) for record in records) for metric in metrics}
+    values |= {key: summarize(record.get(key) for record in records) for key in QUANTITIES}
+    row = Row(name, records, values)
+    for key, summary in values.items():
+        if (missing := len(records) - summary.n) and (summary.n or key == ACCURACY):
+            row.notes.append(f"{key} is nan in {missing} of {len(records)} runs, left out of the mean")
+    seeds = [record["seed"] for record in records]
+    for seed in dict.fromkeys(seeds):
+        if (repeated := seeds.count(seed)) > 1:
+            row.notes.append(f"{repeated} runs of one seed ({seed})")
+    return row
+
+
+def _measured_under(row: Row) -> set[tuple]:
+    return {tuple(record.get(key) for key in _SPEED_CONDITIONS) for record in row.records}
+
+
+def _against_softmax(rows: list[Row]) -> list[str]:
+    """Compares the rows with softmax; where softmax has several rows, with the best in validation."""
+    candidates = [row for row in rows if row.variant == "softmax"]
+    if not candidates:
+        return []
+    none = Summary(None, None, 0)
+    softmax = max(candidates, key=lambda row: _or(row.values.get("val/accuracy", none).mean, -math.inf))
+    conditions = _measured_under(softmax)
+    for row in rows:
+        row.like_softmax = row is softmax or (len(conditions) == 1 and _measured_under(row) == conditions)
+        speed, base = row.values[SPEED].mean, softmax.values[SPEED].mean
+        if speed is not None and base:
+            row.speed_ratio = speed / base
+        accuracy, base = row.values[ACCURACY].mean, softmax.values[ACCURACY].mean
+        if accuracy is not None and base is not None:
+            row.accuracy_difference = accuracy - base
+    notes = []
+    if len(candidates) > 1:
+        notes.append("Δ acc and speed are against the softmax whose speed is ×1.00, the best in val/accuracy")
+    if not all(row.like_softmax for row in rows):
+        notes.append(f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})")
+    return notes
+
+
+def _tell_apart(rows: list[Row]) -> None:
+    """Finds the settings that differ beyond what makes a variant, and numbers the rows of one variant."""
+    flat = [dict(_flatten(settings(row.records[0]["config"]))) for row in rows]
+    names = [row.variant for row in rows]
+    for i, row in enumerate(rows):
+        twins = [other for other, name in zip(flat, names, strict=True) if name == names[i]]
+        for key in dict.fromkeys(key for other in flat for key in other):
+            of_variant = any(key == held or key.startswith(f"{held}.") for held in _VARIANT_KEYS)
+            if any(other.get(key) != flat[i].get(key) for other in (twins if of_variant else flat)):
+                row.settings[key] = flat[i].get(key)
+        if len(twins) > 1:
+            row.settings = row.settings or {"config_hash": row.records[0]["config_hash"]}
+            if number := names[:i].count(names[i]):
+                row.variant = f"{names[i]} ({number + 1})"
+
+
+def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for key, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _flatten(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, value
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value
+
+
+def conditions_text(conditions: Mapping[str, Any]) -> str:
+    """Task · protocol · length · encoder, of a group or of a run."""
+    task, protocol, length, encoder = (conditions[key] for key in GROUP_CONDITIONS)
+    length = f"{length:,} tokens" if isinstance(length, int) else f"length {length}"
+    return f"{task} · {protocol} · {length} · {encoder}"
+
+
+def _budget_text(budget: Mapping[str, float]) -> str:
+    parts = []
+    for key, value in budget.items():
+        if key != "max_time":
+            parts.append(f"{value:,} {key.removeprefix('max_')}")
+        elif value >= 3600:
+            parts.append(f"{value / 3600:.3g} h")
+        else:
+            parts.append(f"{value / 60:.3g} min" if value >= 60 else f"{value:.3g} s")
+    return ", ".join(parts) or "no limit"

@@ -65,6 +65,6 @@ def test_compiling_ahead_leaves_weights_gradients_and_random_state_and_allows_no
     assert all(p.grad is None for p in model.parameters())
     assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())
     model(torch.zeros(2, 8, dtype=torch.long))  # a planned shape
-    with pytest.raises(Exception, match="recompile"):
+    with pytest.raises(Exception, match="recompile"):  # noqa: PT012
         for length in range(20, 26):
             model(torch.zeros(1, length, dtype=torch.long))

@@ -6,17 +6,15 @@ compose -> task -> classifier -> trainer -> fit -> test the best checkpoint -> r
 import logging
 import os
 import secrets
+import shlex
+import signal
 import sys
 import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parent
-# The caches of libraries stay in the project, not in the home folder; read when they are imported.
-for name in ("WANDB_CACHE_DIR", "WANDB_DATA_DIR", "MPLCONFIGDIR"):
-    os.environ.setdefault(name, str(PROJECT / "data" / "cache" / "libraries"))
-os.environ.setdefault("WANDB_SILENT", "true")
+import longdoc.caches  # noqa: F401  # isort: skip
 
 import hydra
 import pytorch_lightning as pl
@@ -28,8 +26,8 @@ from rich.console import Console
 
 from longdoc.build import build
 from longdoc.errors import one_sentence
-from longdoc.evaluation import evaluate, quiet
-from longdoc.export import build_classifier, load
+from longdoc.evaluation import default_device, evaluate, quiet
+from longdoc.export import VERSION, build_classifier, load
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -51,8 +49,9 @@ KEYS = {
     "attention", "callbacks", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
     "scheduler", "seed", "task", "trainer",
 }  # fmt: skip
+PROJECT = Path(__file__).resolve().parent
 log = logging.getLogger("longdoc")
-console = Console(highlight=False, soft_wrap=True)
+console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def run_folder(task: str, resume: str | None) -> str:
@@ -87,11 +86,12 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     resumed = OmegaConf.load(folder / "config.yaml")
     for override in hydra_config.overrides.task:
         key = override.split("=")[0]
-        if key in groups:
-            raise ValueError(
-                f"{override} cannot change a resumed run: only single values can, such as trainer.max_steps"
-            )
-        OmegaConf.update(resumed, key, OmegaConf.select(cfg, key))
+        if key == "resume":
+            resumed.resume = cfg.resume
+        elif key.startswith("trainer."):
+            OmegaConf.update(resumed, key, OmegaConf.select(cfg, key))
+        else:
+            raise ValueError(f"{override} cannot change a resumed run; only values of trainer can, such as its limits")
     return OmegaConf.to_container(resumed, resolve=True)  # type: ignore[return-value]
 
 
@@ -127,22 +127,24 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     default_time = options.pop("default_time")
     if all(limit is None for limit in limits.values()):
         limits["max_time"] = default_time
-    accelerator, wants_compile = options["accelerator"], options.pop("compile")
-    device = "cuda" if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available() else "cpu"
-    options["precision"] = choose_precision(options["precision"], device)
-    compiled = choose_compile(wants_compile, console.print)
+    device = options["accelerator"] = {"auto": default_device(), "gpu": "cuda"}.get(
+        options["accelerator"], options["accelerator"]
+    )
+    options["precision"] = choose_precision(options["precision"], device, console.print)
+    compiled = choose_compile(options.pop("compile"), device, console.print)
 
     max_time = seconds(limits["max_time"])
     batches = task.train_sampler().epoch_batches
     budget = Budget(max_time, limits["max_steps"], limits["max_epochs"], batches / options["accumulate_grad_batches"])
     last = folder / "checkpoints" / "last.ckpt"
-    throughput, every = Throughput(), options["val_check_interval"] * options["accumulate_grad_batches"]
-    options["val_check_interval"] = every
+    throughput = Throughput(ProcessMemory(torch.device(device)))
+    options["val_check_interval"] *= options["accumulate_grad_batches"]  # Lightning counts batches
     compilation = Compile([tuple(shape) for shape in task.train_shapes()], console)
     best, newest = checkpoints(last.parent)
     callbacks: list[pl.Callback] = [
         *([compilation] if compiled else []), budget, throughput, RunProgress(budget, throughput, console),
-        *(build(callback) for callback in config["callbacks"].values()), best, newest, Interrupt(newest, last, every),
+        *(build(callback) for callback in config["callbacks"].values()), best, newest,
+        Interrupt(newest, last, options["val_check_interval"]),
     ]  # fmt: skip
     pl.seed_everything(config["seed"], verbose=False)
     model = build_classifier(config, task.vocab_size, len(task.classes))
@@ -150,10 +152,10 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
     module = ClassifierModule(
         model, len(task.classes), config["seed"], build(config["optimizer"]), build(config["scheduler"]), budget,
-        {"version": 1, "config": config, "task": task.state},
+        {"version": VERSION, "config": config, "task": task.state},
     )  # fmt: skip
     trainer = pl.Trainer(
-        **options, max_epochs=1, logger=build_loggers(config["logger"], folder, record), callbacks=callbacks,
+        **options, devices=1, max_epochs=1, logger=build_loggers(config["logger"], folder, record), callbacks=callbacks,
         check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False, enable_model_summary=False,
         use_distributed_sampler=False, default_root_dir=str(folder),
     )  # fmt: skip
@@ -163,17 +165,12 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     )
     record |= machine(torch.get_num_threads())
     record |= {
-        "budget": {
-            "max_time": max_time,
-            "max_steps": limits["max_steps"],
-            "max_epochs": limits["max_epochs"],
-        },
+        "budget": limits | {"max_time": max_time},
         "precision": options["precision"],
         "compiled": compiled,
-        "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
+        "accelerator": device,
+        "device": torch.cuda.get_device_name() if device == "cuda" else device,
     }
-    memory = ProcessMemory(torch.device(device))
-    memory.reset_peak()
     try:
         trainer.fit(module, datamodule=task, ckpt_path=str(last) if config["resume"] else None, weights_only=True)
     finally:
@@ -185,7 +182,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
             "train_seconds": budget.time(),
             "validation_seconds": throughput.validation_seconds,
             "compile_seconds": compilation.seconds,
-            "peak_memory_mb": memory.peak() / 1e6,
+            "peak_memory_mb": throughput.memory.peak() / 1e6,
         }
     return module
 
@@ -197,7 +194,10 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
     metrics = {}
     for split, prefix in (("validation", "val"), ("test", "test")):
         with console.status(f"evaluating {path.name} on the {split} split"):
-            metrics |= {f"{prefix}/{name}": value for name, value in evaluate(loaded, task, split).metrics.items()}
+            metrics |= {
+                f"{prefix}/{name}": value
+                for name, value in evaluate(loaded, task, split, record["accelerator"]).metrics().items()
+            }
     best = module.trainer.checkpoint_callbacks[0]
     record["selection"] = {
         "metric": "val/loss", "value": float(best.best_model_score), "epoch": loaded.step / module.budget.epoch_steps,
@@ -212,6 +212,15 @@ def report(folder: Path, record: dict[str, Any]) -> None:
     """The last lines of a run."""
     metrics, selection = record["metrics"], record["selection"]
     shown = Path(os.path.relpath(folder))
+    for split, counts in record["splits"].items():
+        if counts["empty_rows"]:
+            console.print(f"  {counts['empty_rows']} of {counts['rows']} documents of the {split} split are empty")
+        if counts["truncated_rows"] and split == "test":
+            console.print(f"  {counts['truncated_rows']} documents of the {split} split were read in part, "
+                          f"{counts['truncated_tokens']:,} tokens left out")  # fmt: skip
+    if record["validation_seconds"] > 0.1 * record["train_seconds"]:
+        share = record["validation_seconds"] / record["train_seconds"]
+        console.print(f"  validation took {share:.0%} of the training time; a larger trainer.val_check_interval helps")
     for name, value in record["references"].items():
         console.print(f"  {name.replace('_', ' ')} reaches {value:.3f} on the test split")
     console.print(
@@ -221,13 +230,15 @@ def report(folder: Path, record: dict[str, Any]) -> None:
     )
     console.print(f"run folder: {shown}")
     evaluate_script = Path(os.path.relpath(PROJECT / "scripts" / "evaluate.py"))
-    console.print(f"evaluate:   python {evaluate_script} {shown / selection['checkpoint']}")
+    console.print(f"evaluate:   python {evaluate_script} {shlex.quote(str(shown / selection['checkpoint']))}")
 
 
 @hydra.main(config_path="conf", config_name="train", version_base="1.3")
 def main(cfg: DictConfig) -> float:
     """One run in one folder; returns the best val/loss, which a sweeper may minimise."""
     folder, start = Path(HydraConfig.get().runtime.output_dir), time.monotonic()
+    # Outside of training, where Interrupt waits for the step to end.
+    signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     quiet()
     keep_freed_memory()
     config = plain_config(cfg, folder)
@@ -239,19 +250,17 @@ def main(cfg: DictConfig) -> float:
         task.prepare_data()
         record = describe(config, task)
         previous = read_record(folder / "results.json") if config["resume"] else {}
-        record = {
-            "run_id": folder.name,
-            "wandb_id": previous.get("wandb_id", folder.name),
-            "status": "running",
-        } | record
+        wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config["logger"] else None
+        record = {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record
+        start -= previous.get("wall_seconds", 0.0)
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)
         module = fit(config, folder, task, record)
         test(folder, task, record, module)
         status = "finished"
-    except SystemExit:
+    except (SystemExit, KeyboardInterrupt):
         status = "interrupted"
-        console.print(f"interrupted; go on with: python train.py resume={os.path.relpath(folder)}")
+        console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(folder))}")
         raise
     except Exception as error:
         record["error"] = one_sentence(error)
@@ -271,6 +280,8 @@ if __name__ == "__main__":
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # so that Hydra raises its errors instead of printing them
     try:
         main()
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
     except Exception as error:
         if os.environ.get("LONGDOC_TRACEBACK"):
             raise

@@ -12,8 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import longdoc.caches  # noqa: F401  # isort: skip
+
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate, quiet
@@ -32,14 +35,14 @@ def score(path: Path, split: str, data: str | None) -> dict[str, Any]:
         choices = loaded.config["choices"]
         linear = choices["attention"] != "softmax"
         task = loaded.task(data)
-        result = evaluate(loaded, task, split)
+        scores = evaluate(loaded, task, split)
         record |= {
             "task": choices["task"],
             "attention": choices["attention"],
             "feature_map": choices["feature_map"] if linear else None,
             "step": loaded.step,
-            "rows": len(result.rows),
-            "metrics": {f"{PREFIX[split]}/{name}": value for name, value in result.metrics.items()},
+            "rows": len(scores.documents()[0]),
+            "metrics": {f"{PREFIX[split]}/{name}": value for name, value in scores.metrics().items()},
             "precision": "32-true",
             "compiled": False,
             "seconds": time.monotonic() - start,
@@ -54,12 +57,12 @@ def table(records: list[dict[str, Any]]) -> Table:
     shown = Table("checkpoint", "task", "variant", "rows", "accuracy", "f1_macro", "loss")
     for record in records:
         if record["error"]:
-            shown.add_row(record["checkpoint"], f"[red]{record['error']}[/red]")
+            shown.add_row(Text(record["checkpoint"]), Text(record["error"], style="red"))
             continue
         values = [f"{value:.4f}" for name in ("accuracy", "f1_macro", "loss")
                   for key, value in record["metrics"].items() if key.endswith("/" + name)]  # fmt: skip
         variant = record["feature_map"] or record["attention"]
-        shown.add_row(record["checkpoint"], record["task"], variant, str(record["rows"]), *values)
+        shown.add_row(Text(record["checkpoint"]), record["task"], variant, str(record["rows"]), *values)
     return shown
 
 
@@ -73,7 +76,7 @@ def main() -> int:
     quiet()
     data = None if options.data is None else str(Path(options.data).resolve())
     records = [score(path, options.split, data) for path in options.checkpoint]
-    console = Console()
+    console = Console(markup=False)
     console.print(table(records))
     first: Path = options.checkpoint[0]
     output = options.output or first.with_suffix(f".{options.split}.json")

@@ -15,10 +15,10 @@ MAY_IMPORT = {
     "feature_maps": {"feature_maps"},
     "attention": {"feature_maps", "attention"},
     "models": {"feature_maps", "attention", "models"},
-    "training": {"feature_maps", "attention", "models", "training", "build"},
+    "training": {"feature_maps", "attention", "models", "training", "build", "speed"},
     "tasks": {"tasks"},
     "results": {"results"},
-    "benchmark": {"feature_maps", "attention", "models", "benchmark", "build", "speed"},
+    "benchmark": {"feature_maps", "attention", "models", "benchmark", "build", "speed", "results"},
 }
 TORCH_ALONE = ("feature_maps", "attention", "models")
 

@@ -12,6 +12,12 @@ import torch
 from commands import PROJECT, TINY, record, run, train, write_books
 from wandb_file import read
 
+from longdoc.tasks.cache import Documents
+
+
+def words(group: str) -> str:
+    return ", ".join(sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml")))
+
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory) -> Path:
@@ -56,6 +62,7 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
         "truncated_tokens": 0,
     }
     assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", None)
+    assert result["config"]["optimizer"]["betas"] == [0.8, 0.95]
     assert set(result) >= {
         "schema_version", "run_id", "wandb_id", "config_hash", "task", "protocol", "encoder", "max_length", "seed",
         "tokens", "parameters", "flops_per_token", "tokens_per_second", "peak_memory_mb", "wall_seconds", "precision",
@@ -68,11 +75,19 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     assert result["metrics"]["val/loss"] == pytest.approx(validations[best], abs=1e-5)
 
 
-def test_tokens_are_real_ones(finished, data):
-    """An epoch sees every document once, cut to 32 tokens; 13 steps see no more than 13 batches."""
-    result = record(finished)
-    assert 0 < result["tokens"] <= 13 * 64
-    assert result["config"]["optimizer"]["betas"] == [0.8, 0.95]
+def test_tokens_are_real_ones(data, tmp_path):
+    """Two epochs see every document twice; with windows of 200 tokens nothing is cut, and much is padding."""
+    folder = train(
+        "trainer.max_epochs=2",
+        "task.max_length=200",
+        "task.batch_tokens=400",
+        "task.buckets=1",
+        data=data,
+        cwd=tmp_path,
+    )
+    (cached,) = (d for d in map(Documents, data.glob("cache/*/documents")) if len(d) == 20)
+    assert len(set(cached.lengths.tolist())) > 1
+    assert record(folder)["tokens"] == 2 * cached.lengths.sum()
 
 
 def test_wandb_files_hold_the_config_and_the_curves(finished):
@@ -128,6 +143,22 @@ def test_the_learning_rate_ends_at_its_minimum_under_every_limit(limit, data, tm
         assert record(folder)["epochs"] == 2
 
 
+def test_a_row_of_the_log_holds_the_gradient_norm_of_its_own_step(data, tmp_path):
+    common = ("trainer.max_steps=9", "logger=csv")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    each = train(*common, data=data, cwd=tmp_path / "a")
+    third = run(
+        "train.py", *TINY[:-1], "trainer.log_every_n_steps=3", f"task.data={data}", f"task.cache={data}/cache", *common,
+        cwd=tmp_path / "b",
+    )  # fmt: skip
+    assert third.returncode == 0, third.stderr
+    (folder,) = tmp_path.glob("b/outputs/books/*")
+    norms = [{r["step"]: r["train/gradient_norm"] for r in rows(f) if r["train/gradient_norm"]} for f in (each, folder)]
+    assert list(norms[1]) == ["2", "5", "8"]
+    assert norms[1] == {step: norms[0][step] for step in norms[1]}
+
+
 def test_runs_of_the_same_second_get_folders_of_their_own(data, tmp_path):
     arguments = [*TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=2", "logger=csv"]
     jobs = [run("train.py", *arguments, f"seed={seed}", cwd=tmp_path, background=True) for seed in range(4)]
@@ -159,10 +190,10 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        (["feature_map=elru"], "feature_map=elru does not exist; choose one of elu, favor, relu"),
-        (["task=bookz"], "task=bookz does not exist; choose one of books, listops"),
+        (["feature_map=elru"], f"feature_map=elru does not exist; choose one of {words('feature_map')}"),
+        (["task=bookz"], f"task=bookz does not exist; choose one of {words('task')}"),
         (["encoder.widht=3"], "encoder.widht does not exist; the valid names there are"),
-        (["+encoder.n_head=4"], "n_head"),
+        (["+encoder.n_head=4"], "has no option n_head; its options are vocab_size, max_length, width, depth, heads,"),
         (["+sed=3"], "sed does not exist; the valid names there are attention, callbacks"),
         (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
         (
@@ -192,24 +223,27 @@ def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_
     assert sentence in last
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_and_keeps_the_best_checkpoint(data, tmp_path):
+def test_a_loss_that_is_not_finite_ends_the_run_with_a_message(data, tmp_path):
     done = run(
-        "train.py", *TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=50", "optimizer.lr=1e30",
-        "trainer.val_check_interval=1", "scheduler.warmup_steps=0", cwd=tmp_path,
+        "train.py", *TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=50", "optimizer.lr=1e32",
+        "trainer.gradient_clip_val=null", "optimizer.betas=[0.0,0.0]", "optimizer.weight_decay=1e-30", "logger=csv",
+        "trainer.val_check_interval=1", "scheduler.warmup_steps=1", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 1
     assert "the training loss is nan" in done.stderr
     (folder,) = tmp_path.glob("outputs/books/*")
     assert record(folder)["status"] == "failed"
+    assert "the training loss is nan" in record(folder)["error"]
 
 
-@pytest.mark.parametrize("when", [signal.SIGTERM, signal.SIGINT])
-def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(when, data, tmp_path):
-    """With dropout, random features that are redrawn, and a kill inside an epoch."""
+@pytest.mark.parametrize(("when", "accumulate"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])
+def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(when, accumulate, data, tmp_path):
+    """With dropout, random features that are redrawn, and a kill inside an epoch; then resumed at its end."""
     options = ["feature_map=favor", "feature_map.redraw_every=7", "encoder.dropout=0.1", "trainer.max_steps=400",
-               "trainer.val_check_interval=150"]  # fmt: skip
-    whole = train(*options, data=data, cwd=tmp_path / "a" if (tmp_path / "a").mkdir() is None else tmp_path)
-    (tmp_path / "b").mkdir()
+               "trainer.val_check_interval=150", f"trainer.accumulate_grad_batches={accumulate}"]  # fmt: skip
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    whole = train(*options, data=data, cwd=tmp_path / "a")
     arguments = [*TINY, f"task.data={data}", f"task.cache={data}/cache", *options]
     job = run("train.py", *arguments, cwd=tmp_path / "b", background=True)
     deadline = time.monotonic() + 200
@@ -240,10 +274,18 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     ids = {read(path)["run_id"] for path in folder.glob("wandb/offline-run-*/*.wandb")}
     assert ids == {record(folder)["wandb_id"]}
 
+    again = run("train.py", f"resume={folder}", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert record(folder)["steps"] == 400
+    assert record(folder)["metrics"] == record(whole)["metrics"]
+    refused = run("train.py", f"resume={folder}", "seed=3", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "seed=3 cannot change a resumed run" in refused.stderr
+
 
 def test_every_yaml_of_a_group_composes_and_trains(data, tmp_path):
-    """Each optimizer, scheduler, encoder, attention, feature map, callback and debug word, two steps in one sweep."""
-    groups = ("optimizer", "scheduler", "attention", "feature_map", "callbacks", "variant", "trainer")
+    """One step for each word, a sweep a group."""
+    groups = ("optimizer", "scheduler", "attention", "feature_map", "callbacks", "variant", "trainer", "debug")
     for group in groups:
         names = ",".join(sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml")))
         assert names
@@ -252,6 +294,7 @@ def test_every_yaml_of_a_group_composes_and_trains(data, tmp_path):
             "trainer.max_steps=1", "trainer.accelerator=cpu", cwd=tmp_path,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
+        assert ("Profiler Report" in done.stdout + done.stderr) == (group == "debug")
 
 
 def test_jobs_of_a_sweep_are_compiled_alike_and_keep_the_names_of_their_weights(data, tmp_path):

@@ -1,6 +1,7 @@
 """The one caller of Hydra's instantiate."""
 
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from typing import Any
 
 from hydra.errors import InstantiationException
@@ -10,10 +11,10 @@ from omegaconf import DictConfig, OmegaConf
 TRUSTED = ("longdoc", "torch.optim", "pytorch_lightning")
 
 
-def _targets(node: Any) -> Iterator[str]:
+def _targets(node: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(node, Mapping):
         if "_target_" in node:
-            yield node["_target_"]
+            yield node
         for value in node.values():
             yield from _targets(value)
     elif isinstance(node, list | tuple):
@@ -32,13 +33,20 @@ def build(config: Mapping[str, Any] | DictConfig, trusted: tuple[str, ...] = TRU
     Raises ValueError for a target that cannot be found or is not trusted.
     """
     plain = OmegaConf.to_container(config, resolve=True) if isinstance(config, DictConfig) else config
-    for path in _targets(plain):
+    for node in _targets(plain):
+        path = node["_target_"]
         try:
-            home = getattr(get_object(path), "__module__", None) or ""
+            target = get_object(path)
+            home = getattr(target, "__module__", None) or ""
         except Exception as error:
             raise ValueError(f"_target_: {path} cannot be found ({error})") from error
         if not any(home == package or home.startswith(package + ".") for package in trusted):
             raise ValueError(f"_target_: {path} is not built: only objects of {', '.join(trusted)} are")
+        names = signature(target).parameters
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in names.values()):
+            for key in node:
+                if not key.startswith("_") and key not in names:
+                    raise ValueError(f"{path} has no option {key}; its options are {', '.join(names)}")
     try:
         return instantiate(plain, _convert_="all")
     except InstantiationException as error:

@@ -2,39 +2,34 @@
 
 import logging
 import warnings
-from dataclasses import dataclass
 
 import pytorch_lightning as pl
-from torch import Tensor
+import torch
 
 from longdoc.export import Loaded
 from longdoc.tasks.base import Task
-from longdoc.training.module import ClassifierModule
+from longdoc.training.module import ClassifierModule, Scores
 
 
 def quiet() -> None:
-    """Silences what Lightning says of devices and workers; its errors and ours stay."""
+    """Silences what Lightning says of devices and workers; its errors, its profiler and ours stay."""
     logging.getLogger("pytorch_lightning").setLevel(logging.WARNING)
+    logging.getLogger("pytorch_lightning.profilers.profiler").setLevel(logging.INFO)
     for text in (".*does not have many workers.*", ".*exists and is not empty.*", ".*isinstance.treespec.*"):
         warnings.filterwarnings("ignore", message=text)
 
 
-@dataclass
-class Evaluation:
-    """Metrics of a split, and for each of its documents row, label and log-probabilities."""
-
-    metrics: dict[str, float]
-    rows: Tensor
-    labels: Tensor
-    log_probabilities: Tensor
+def default_device() -> str:
+    """``cuda`` where there is one, else ``cpu``."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def evaluate(loaded: Loaded, task: Task, split: str) -> Evaluation:
+def evaluate(loaded: Loaded, task: Task, split: str, device: str | None = None) -> Scores:
     """Every document of ``split`` by fixed windows, in float32 and not compiled, so that anyone gets the same."""
     module = ClassifierModule(loaded.model, len(task.classes))
     trainer = pl.Trainer(
-        accelerator="auto", devices=1, precision="32-true", logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False,
+        accelerator=device or default_device(), devices=1, precision="32-true", logger=False,
+        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
     trainer.test(module, dataloaders=task.eval_dataloader(split), verbose=False)
-    return Evaluation(module.scores.metrics(), *module.scores.documents())
+    return module.scores

@@ -11,6 +11,9 @@ from longdoc.build import TRUSTED, build
 from longdoc.models import Classifier
 from longdoc.tasks.base import Task
 
+VERSION = 1
+PREFIX = "model."  # of the weights' names in a LightningModule's state
+
 
 def build_classifier(
     config: Mapping[str, Any], vocab_size: int, classes: int, trusted: tuple[str, ...] = TRUSTED
@@ -31,7 +34,13 @@ class Loaded:
 
     def task(self, data: str | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""
-        config = dict(self.config["task"]) | ({} if data is None else {"data": data})
+        config = dict(self.config["task"])
+        if data is not None:
+            if "data" not in config:
+                raise ValueError(
+                    f"the task {self.config['choices']['task']} makes its own data and reads none from {data}"
+                )
+            config["data"] = data
         task: Task = build(config, trusted=("longdoc",))
         task.state = self.task_state
         return task
@@ -50,9 +59,13 @@ def load(path: str | Path) -> Loaded:
         payload = checkpoint["longdoc"]
     except Exception as error:
         raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
+    if payload["version"] != VERSION:
+        raise ValueError(f"{path} is a checkpoint of version {payload['version']}; this longdoc reads {VERSION}")
     state = payload["task"]
     model = build_classifier(payload["config"], state["vocab_size"], len(state["classes"]), trusted=("longdoc",))
-    prefix = "model."
-    weights = {k.removeprefix(prefix): v for k, v in checkpoint["state_dict"].items() if k.startswith(prefix)}
-    model.load_state_dict(weights)
+    weights = {name.removeprefix(PREFIX): weight for name, weight in checkpoint["state_dict"].items()}
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{path}: the weights do not fit the config beside them ({error})") from error
     return Loaded(model.eval(), payload["config"], state, checkpoint["global_step"])

@@ -95,7 +95,7 @@ def test_a_resumed_run_begins_with_the_next_batch(make, accumulate):
     """The position follows from the optimizer steps that the checkpoint has counted."""
     fresh = list(islice(make().train_dataloader(), 20))
     task = make()
-    task.trainer = SimpleNamespace(global_step=3, accumulate_grad_batches=accumulate, global_rank=0, world_size=1)
+    task.trainer = SimpleNamespace(global_step=3, accumulate_grad_batches=accumulate)
     resumed = list(islice(task.train_dataloader(), 8))
     for actual, expected in zip(resumed, fresh[3 * accumulate :], strict=False):
         assert torch.equal(actual["ids"], expected["ids"])

@@ -154,16 +154,6 @@ def test_a_resumed_stream_goes_on_where_it_stopped(start):
     assert take(sampler(lengths, start=start), 20) == take(sampler(lengths), start + 20)[start:]
 
 
-@pytest.mark.parametrize("world", [2, 3])
-@pytest.mark.parametrize("start", [0, 5])
-def test_ranks_share_the_stream_out_among_themselves(world, start):
-    lengths = lengths_like("spread")
-    whole = take(sampler(lengths), world * (start + 12))[world * start :]
-    ranks = [take(sampler(lengths, start=start, rank=rank, world=world), 12) for rank in range(world)]
-    for t, batch in enumerate(whole):
-        assert ranks[t % world][t // world] == batch
-
-
 # ------------------------------------------------------------------------------------------ evaluation
 
 

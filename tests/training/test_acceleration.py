@@ -11,7 +11,7 @@ from torch import nn
 
 from longdoc.training.acceleration import choose_compile, choose_precision, compile_ahead
 
-SCRIPT = "from longdoc.training.acceleration import choose_compile; print(choose_compile({!r}, print))"
+SCRIPT = "from longdoc.training.acceleration import choose_compile; print(choose_compile({!r}, 'cpu', print))"
 
 
 def without_a_compiler(wanted, folder) -> subprocess.CompletedProcess:
@@ -35,12 +35,19 @@ def test_compilation_that_is_asked_for_and_impossible_is_an_error(tmp_path):
 
 
 def test_words_other_than_auto_stay():
-    assert choose_precision("32-true", "cpu") == "32-true"
-    assert choose_precision("16-mixed", "cuda") == "16-mixed"
-    assert choose_precision("auto", "cpu") in ("bf16-mixed", "32-true")
-    assert choose_compile(False, print) is False
+    assert choose_precision("32-true", "cpu", print) == "32-true"
+    assert choose_precision("16-mixed", "cuda", print) == "16-mixed"
+    assert choose_precision("auto", "cpu", print) in ("bf16-mixed", "32-true")
+    assert choose_compile(False, "cpu", print) is False
     with pytest.raises(ValueError, match="must be true, false or auto"):
-        choose_compile("maybe", print)
+        choose_compile("maybe", "cpu", print)
+
+
+def test_without_native_bfloat16_one_line_says_so(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: False)
+    said: list[str] = []
+    assert choose_precision("auto", "cpu", said.append) == "32-true"
+    assert said == ["training runs in float32, since this processor does not multiply bfloat16 natively"]
 
 
 class Sum(nn.Module):

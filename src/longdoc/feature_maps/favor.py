@@ -77,4 +77,7 @@ class Favor(FeatureMap):
 
     def key(self, k: Tensor) -> Tensor:
         bound = self.projection.to(k.dtype).square().sum(-1).amax() / 2
-        return torch.exp(self.log_features(k) - (bound - MAX_EXPONENT))
+        # Small projections leave room: there keys are lifted, and may be longer before they underflow. In large ones
+        # only keys far beyond any that training makes would reach the limit.
+        lifted = self.log_features(k) + (MAX_EXPONENT - bound).clamp(min=0)
+        return torch.exp(lifted.clamp(max=MAX_EXPONENT))

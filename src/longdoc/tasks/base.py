@@ -8,7 +8,7 @@ import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
-from longdoc.tasks.cache import Documents, resolve
+from longdoc.tasks.cache import PROJECT, Documents, resolve
 
 SPLITS = ("train", "validation", "test")
 
@@ -61,7 +61,7 @@ class Task(pl.LightningDataModule):
             buckets,
         )
         self.data = None if data is None else resolve(data)
-        self.cache = resolve(cache)
+        self.cache = PROJECT / cache
         self.workers, self.train_rows = workers, train_rows
         self.limits = {"validation": validation_windows, "test": test_windows}
         self.state: dict[str, Any] | None = None
@@ -80,7 +80,7 @@ class Task(pl.LightningDataModule):
     def references(self) -> dict[str, float]:
         """Test accuracies that need no model, by name, to stand beside a result."""
         train, test = self.documents("train"), self.documents("test")
-        majority = np.bincount(train.labels).argmax()
+        majority = np.bincount(train.labels[: self.train_rows]).argmax()
         return {"majority": float((test.labels == majority).mean())}
 
     # What every task does.
@@ -115,25 +115,19 @@ class Task(pl.LightningDataModule):
             self._documents[split] = Documents(self.encode(split))
         return self._documents[split]
 
-    def train_sampler(self, start: int = 0, rank: int = 0, world: int = 1) -> TrainSampler:
+    def train_sampler(self, start: int = 0) -> TrainSampler:
         """The stream of training batches from batch ``start`` on."""
         lengths = self.documents("train").lengths[: self.train_rows]
-        return TrainSampler(
-            lengths, self.max_length, self.batch_tokens, self.bucket_count, self.seed, start, rank, world
-        )
+        return TrainSampler(lengths, self.max_length, self.batch_tokens, self.bucket_count, self.seed, start)
 
     def train_shapes(self) -> tuple[Bucket, ...]:
         """Every shape that a training batch can have."""
         return self.train_sampler().shapes.buckets
 
     def train_dataloader(self) -> DataLoader:
-        trainer = self.trainer
-        start, rank, world = 0, 0, 1
-        if trainer is not None:
-            start = trainer.global_step * trainer.accumulate_grad_batches
-            rank, world = trainer.global_rank, trainer.world_size
-        sampler = self.train_sampler(start, rank, world)
-        return self._loader("train", sampler)
+        trainer = self.trainer  # of a resumed run it already knows how far that one was
+        start = 0 if trainer is None else trainer.global_step * trainer.accumulate_grad_batches
+        return self._loader("train", self.train_sampler(start))
 
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split."""
@@ -159,11 +153,10 @@ class Task(pl.LightningDataModule):
         """For each split: rows, empty rows, and what no window of it covers."""
         report = {}
         for split in SPLITS:
-            lengths = self.documents(split).lengths
-            limit = 1 if split == "train" else self.limits.get(split)
+            rows = self.train_rows if split == "train" else None
+            lengths = self.documents(split).lengths[:rows]
+            limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
             seen = lengths if limit is None else np.minimum(lengths, limit * self.max_length)
-            if split == "train":  # each epoch draws a new window, so nothing is out of reach
-                seen = lengths
             report[split] = {
                 "rows": len(lengths),
                 "empty_rows": int((lengths == 0).sum()),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
@@ -108,5 +109,6 @@ class Books(Task):
         ids = []
         with Console().status(f"encoding the {split} split"):
             for texts in self._texts(split):
-                ids += [encoding.ids for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+                encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+                ids += [np.array(encoding.ids, np.uint32) for encoding in encoded]  # lists would be ten times as large
         save_documents(folder / "documents", ids, labels, self.state["vocab_size"])

@@ -77,7 +77,7 @@ class TrainSampler(Sampler[list[Span]]):
 
     An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
     random window, drawn from (seed, epoch, row). ``start`` is the batch to begin with, so that a resumed run goes
-    on where the killed one stopped. Process ``rank`` of ``world`` takes every ``world``-th batch.
+    on where the killed one stopped.
     """
 
     def __init__(
@@ -88,14 +88,12 @@ class TrainSampler(Sampler[list[Span]]):
         count: int,
         seed: int,
         start: int = 0,
-        rank: int = 0,
-        world: int = 1,
     ) -> None:
         self.lengths = lengths
         self.windows = np.minimum(lengths, max_length)
         self.shapes = Buckets(self.windows, batch_tokens, count)
         self.members = self.shapes.of(self.windows)
-        self.seed, self.start, self.rank, self.world = seed, start, rank, world
+        self.seed, self.start = seed, start
         sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
         self.epoch_batches = int(
             sum(-(-size // bucket.rows) for size, bucket in zip(sizes, self.shapes.buckets, strict=True))
@@ -120,7 +118,7 @@ class TrainSampler(Sampler[list[Span]]):
 
     def __iter__(self) -> Iterator[list[Span]]:
         current, batches = -1, []
-        for t in range(self.start * self.world + self.rank, ENDLESS, self.world):
+        for t in range(self.start, ENDLESS):
             number, place = divmod(t, self.epoch_batches)
             if number != current:
                 current, batches = number, self.epoch(number)

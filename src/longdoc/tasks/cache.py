@@ -20,8 +20,9 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def resolve(path: str | Path) -> Path:
-    """A path as it stands if it is absolute, else below the project's folder, whatever the working directory."""
-    return PROJECT / path
+    """An absolute path as it stands; else below the working directory if it is there, else below the project's."""
+    here = Path.cwd() / path
+    return here if here.exists() else PROJECT / path
 
 
 def file_sha256(path: Path) -> str:
@@ -53,7 +54,7 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
     return place
 
 
-def save_documents(place: Path, ids: Iterable[NDArray[Any] | list[int]], labels: list[int], vocab_size: int) -> None:
+def save_documents(place: Path, ids: Iterable[NDArray[Any]], labels: list[int], vocab_size: int) -> None:
     """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them."""
     dtype = np.min_scalar_type(vocab_size - 1)
     rows = [np.asarray(row, dtype=dtype) for row in ids]

@@ -16,6 +16,9 @@ class ListOps(Task):
 
     sizes: rows of train, validation and test; LRA's are 96,000 / 2,000 / 2,000.
     data_seed: decides the expressions, apart from the run's seed, so that runs share them.
+    min_length, expression_length: the lengths between which, strictly, an expression's own lies.
+    processes: to generate with; the result is the same. One is quickest at LRA's sizes, where others would hardly have
+        started before it is done.
     """
 
     name = "listops"
@@ -26,6 +29,7 @@ class ListOps(Task):
         data_seed: int = 0,
         min_length: int = 500,
         expression_length: int = 2000,
+        processes: int = 1,
         **options: Any,
     ) -> None:
         super().__init__(**options)
@@ -36,6 +40,7 @@ class ListOps(Task):
                 f"task.max_length={self.max_length} would cut expressions of up to {expression_length - 1} symbols, "
                 f"whose value needs all of them; lower task.expression_length with it"
             )
+        self.processes = processes
         self.rules: dict[str, Any] = {
             "sizes": sizes,
             "seed": data_seed,
@@ -59,7 +64,9 @@ class ListOps(Task):
         with Progress(transient=True) as progress:
             bar = progress.add_task("generating ListOps")
             splits = listops_data.generate(
-                **self.rules, progress=lambda done, total: progress.update(bar, completed=done, total=total)
+                **self.rules,
+                processes=self.processes,
+                progress=lambda done, total: progress.update(bar, completed=done, total=total),
             )
             for split, rows in splits.items():
                 ids = np.split(rows.ids, rows.offsets[1:-1])

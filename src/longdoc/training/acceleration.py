@@ -11,33 +11,35 @@ from torch import nn
 
 
 @cache
-def compiler_error() -> str | None:
+def compiler_error(device: str) -> str | None:
     """Why torch.compile does not work here (no compiler, no Python headers), or None where it does."""
     try:
-        torch.compile(lambda x: x.sin() + 1)(torch.ones(8))
+        torch.compile(lambda x: x.sin() + 1)(torch.ones(8, device=device))
     except Exception as error:
         return (str(error).strip().splitlines() or [type(error).__name__])[-1]
     return None
 
 
-def choose_precision(wanted: str, device: str) -> str:
-    """``auto`` is bf16-mixed where the hardware multiplies bf16 natively, else 32-true; other words stay."""
+def choose_precision(wanted: str, device: str, say: Callable[[str], None]) -> str:
+    """``auto`` is bf16-mixed where the hardware multiplies bf16 natively, else 32-true and a line; other words stay."""
     if wanted != "auto":
         return wanted
     if device == "cuda":
         native = torch.cuda.is_bf16_supported()
     else:
         native = device == "cpu" and torch.cpu._is_avx512_bf16_supported()
+    if not native:
+        say("training runs in float32, since this processor does not multiply bfloat16 natively")
     return "bf16-mixed" if native else "32-true"
 
 
-def choose_compile(wanted: bool | str, say: Callable[[str], None]) -> bool:
+def choose_compile(wanted: bool | str, device: str, say: Callable[[str], None]) -> bool:
     """``auto`` compiles where a tiny function compiles here; where it does not, one line says why."""
     if wanted not in (True, False, "auto"):
         raise ValueError(f"trainer.compile={wanted} must be true, false or auto")
     if wanted is False:
         return False
-    reason = compiler_error()
+    reason = compiler_error(device)
     if reason is None:
         return True
     if wanted is True:

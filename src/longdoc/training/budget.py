@@ -62,6 +62,8 @@ class Budget(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._since = time.monotonic()
+        if self.progress(trainer.global_step) >= 1:  # a finished run was resumed: not a step more
+            trainer.should_stop = True
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         if self.progress(trainer.global_step) >= 1:

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from torch import nn
 
+from longdoc.speed import ProcessMemory
 from longdoc.training.acceleration import compile_ahead
 from longdoc.training.budget import Budget
 
@@ -36,13 +37,18 @@ class Compile(pl.Callback):
 
 
 class Throughput(pl.Callback):
-    """Real tokens (padding not counted), the seconds of training steps after a short warm-up, and of validation."""
+    """Real tokens (padding not counted), the seconds of training steps after a short warm-up and of validation, and
+    the process's peak memory, libraries included, from the first step on."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: ProcessMemory) -> None:
+        self.memory = memory
         self.tokens = 0
         self._timed_tokens, self._timed_seconds = 0, 0.0
         self._steps, self._start = 0, 0.0
         self.validation_seconds = 0.0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self.memory.reset_peak()  # compilation took more
 
     def on_train_batch_start(self, trainer: pl.Trainer, *_: Any) -> None:
         self._start = time.perf_counter()
@@ -71,10 +77,15 @@ class Throughput(pl.Callback):
         return self._timed_tokens / self._timed_seconds if self._timed_seconds else 0.0
 
     def state_dict(self) -> dict[str, Any]:
-        return {"tokens": self.tokens, "validation_seconds": self.validation_seconds}
+        return {
+            "tokens": self.tokens,
+            "timed": [self._timed_tokens, self._timed_seconds],
+            "validation_seconds": self.validation_seconds,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.tokens = state_dict["tokens"]
+        self._timed_tokens, self._timed_seconds = state_dict["timed"]
         self.validation_seconds = state_dict["validation_seconds"]
 
 
@@ -146,6 +157,8 @@ class Interrupt(pl.Callback):
 
     Lightning alone ends with status 0 after a SIGTERM. A validation that is due, or under way, is finished first, so
     that a resumed run validates at the same steps as one that was never stopped. A second signal ends at once.
+
+    every: batches between validations.
     """
 
     def __init__(self, newest: ModelCheckpoint, last: Path, every: int) -> None:
@@ -161,8 +174,12 @@ class Interrupt(pl.Callback):
             raise SystemExit(128 + signum)
         self.signum = signum
 
-    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        if self.signum is not None and trainer.global_step % self.every and not trainer.should_stop:
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        batches = batch_idx + 1
+        stepped = batches % trainer.accumulate_grad_batches == 0  # half a group of gradients cannot be saved
+        if self.signum is not None and stepped and batches % self.every and not trainer.should_stop:
             trainer._signal_connector.received_sigterm = True
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -1,5 +1,6 @@
 """CSV and W&B: everything of a run below its folder."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,9 @@ def finish_wandb(exit_code: int) -> None:
 def link_wandb(folder: Path) -> None:
     """Links the run's W&B folders into outputs/wandb, which `wandb leet outputs/wandb` shows together."""
     together = folder.parent.parent / "wandb"
-    for run in folder.glob("wandb/*run-*-*"):
-        together.mkdir(exist_ok=True)
-        link = together / run.name
-        if not link.is_symlink():
-            link.symlink_to(Path("..") / run.relative_to(folder.parent.parent))
+    with suppress(OSError):  # a file system without links; the runs are where they are all the same
+        for run in folder.glob("wandb/*run-*-*"):
+            together.mkdir(exist_ok=True)
+            link = together / run.name
+            if not link.is_symlink():
+                link.symlink_to(Path("..") / run.relative_to(folder.parent.parent))

@@ -40,8 +40,8 @@ class Scores:
 
     def update(self, logits: Tensor, batch: Batch) -> None:
         real = batch["weight"] > 0
-        log_probabilities = F.log_softmax(logits[real].double(), -1)
-        self.parts.append((batch["index"][real].cpu(), batch["label"][real].cpu(), log_probabilities.cpu()))
+        log_probabilities = F.log_softmax(logits[real].cpu().double(), -1)
+        self.parts.append((batch["index"][real].cpu(), batch["label"][real].cpu(), log_probabilities))
 
     def documents(self) -> tuple[Tensor, Tensor, Tensor]:
         """Rows (D,), labels (D,) and normalised log-probabilities (D, C) of the documents seen, in row order."""
@@ -88,7 +88,6 @@ class ClassifierModule(pl.LightningModule):
         self.seed = seed
         self.make_optimizer, self.schedule, self.budget, self.payload = optimizer, schedule, budget, payload
         self.scores = Scores(classes)
-        self.validated_step = -1
         self._stepped = 0
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
@@ -102,14 +101,14 @@ class ClassifierModule(pl.LightningModule):
         loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
         if not loss.isfinite():  # on a GPU this also waits for the step, which makes its time true
             raise FloatingPointError(
-                f"the training loss is {loss.item()} at step {self.global_step}; the best checkpoint so far is kept. "
+                f"the training loss is {loss.item()} at step {self.global_step}; the checkpoints stay. "
                 f"A lower optimizer.lr or trainer.precision=32-true may help"
             )
         self.log("train/loss", loss, batch_size=len(logits))
         return loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if self.global_step % self.trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
+        if (self.global_step + 1) % self.trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
             gradients = [p.grad for p in self.parameters() if p.grad is not None]
             self.log("train/gradient_norm", nn.utils.get_total_norm(gradients))
 
@@ -137,7 +136,6 @@ class ClassifierModule(pl.LightningModule):
         self.validation_step(batch, batch_idx)
 
     def on_validation_epoch_end(self) -> None:
-        self.validated_step = self.global_step
         self.log_dict({f"val/{name}": value for name, value in self.scores.metrics().items()})
 
     def configure_optimizers(self) -> Any:

@@ -3,13 +3,13 @@
 compose -> task -> classifier -> trainer -> fit -> test the best checkpoint -> results.json
 """
 
-import logging
 import os
 import secrets
 import shlex
 import signal
 import sys
 import time
+import traceback
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,6 @@ KEYS = {
     "scheduler", "seed", "task", "trainer",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
-log = logging.getLogger("longdoc")
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
@@ -260,11 +259,12 @@ def main(cfg: DictConfig) -> float:
         status = "finished"
     except (SystemExit, KeyboardInterrupt):
         status = "interrupted"
-        console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(folder))}")
+        if (folder / "checkpoints" / "last.ckpt").is_file():
+            console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(folder))}")
         raise
     except Exception as error:
         record["error"] = one_sentence(error)
-        log.debug("the run failed", exc_info=True)
+        (folder / "traceback.txt").write_text(traceback.format_exc())
         raise
     finally:
         if "run_id" in record:
@@ -283,6 +283,4 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
-        if os.environ.get("LONGDOC_TRACEBACK"):
-            raise
         sys.exit(f"train.py: {one_sentence(error)}")

@@ -13,8 +13,14 @@ from omegaconf import OmegaConf
 README = (PROJECT / "README.md").read_text()
 COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README, re.MULTILINE)
 
+SUFFIX = {"python": "py", "yaml": "yaml"}
+
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
 OmegaConf.register_new_resolver("longdoc.run_name", lambda *_: "run", replace=True)
+
+
+def test_nothing_is_left_to_fill_in():
+    assert re.findall(r"^\s*[A-Z]+(?:_[A-Z]+)*\s*$", README, re.MULTILINE) == []
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -39,9 +45,7 @@ def test_the_recipe_for_a_feature_map_followed_to_the_letter_trains(tmp_path):
     recipe = README.split("## Adding a feature map")[1].split("\n## ")[0]
     for language in ("python", "yaml"):
         (text,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
-        (path,) = (
-            p for p in re.findall(r"`(\S+)`", recipe) if p.endswith({"python": ".py", "yaml": ".yaml"}[language])
-        )
+        (path,) = re.findall(rf"`(\S+/square\.{SUFFIX[language]})`", recipe)
         (copy / path).write_text(text)
     data = write_books(tmp_path / "books")
     done = run(

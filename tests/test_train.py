@@ -234,6 +234,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_with_a_message(data, tmp_path):
     (folder,) = tmp_path.glob("outputs/books/*")
     assert record(folder)["status"] == "failed"
     assert "the training loss is nan" in record(folder)["error"]
+    assert "training_step" in (folder / "traceback.txt").read_text()
 
 
 @pytest.mark.parametrize(("when", "accumulate"), [(signal.SIGTERM, 1), (signal.SIGINT, 3)])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from longdoc.tasks import listops_data
 from longdoc.tasks.listops import ListOps
+from longdoc.tasks.listops_language import decode, encode, evaluate
 
 SIZES = {"train": 60, "validation": 20, "test": 30}
 OPTIONS = {"max_length": 60, "batch_tokens": 240, "seed": 0, "min_length": 10, "expression_length": 60}
@@ -30,8 +30,8 @@ def test_labels_are_the_values_of_the_expressions(task, split):
     assert len(documents) == SIZES[split]
     for row, label in zip(rows(task, split), documents.labels, strict=True):
         assert 10 < len(row) < 60
-        assert listops_data.evaluate(row) == label
-        assert listops_data.encode(listops_data.decode(row)).tolist() == row
+        assert evaluate(row) == label
+        assert encode(decode(row)).tolist() == row
 
 
 def test_no_expression_is_cut(task):
@@ -67,7 +67,7 @@ def test_every_rule_is_part_of_the_key(tmp_path, task, rule):
 
 def test_a_second_task_generates_nothing(tmp_path, task, monkeypatch):
     expected = rows(task, "train")
-    monkeypatch.setattr(listops_data, "generate", lambda **_: pytest.fail("generated again"))
+    monkeypatch.setattr("longdoc.tasks.listops.generate", lambda **_: pytest.fail("generated again"))
     assert rows(make(tmp_path), "train") == expected
 
 

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from rich.progress import Progress
 
-from longdoc.tasks import listops_data
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.cache import Documents, cached, save_documents
+from longdoc.tasks.listops_generator import generate
+from longdoc.tasks.listops_language import SYMBOLS, Rows, references
 
 
 class ListOps(Task):
-    """Expressions of 500 to 2,000 symbols whose value, 0..9, is the label (Tay et al. 2021; see listops_data).
+    """Expressions of 500 to 2,000 symbols whose value, 0..9, is the label (Tay et al. 2021; see listops_language).
 
     sizes: rows of train, validation and test; LRA's are 96,000 / 2,000 / 2,000.
     data_seed: decides the expressions, apart from the run's seed, so that runs share them.
@@ -51,8 +52,8 @@ class ListOps(Task):
     def learn(self) -> dict[str, Any]:
         return {
             "classes": [str(digit) for digit in range(10)],
-            "vocab_size": len(listops_data.SYMBOLS) + 1,
-            "symbols": list(listops_data.SYMBOLS),
+            "vocab_size": len(SYMBOLS) + 1,
+            "symbols": list(SYMBOLS),
         }
 
     def encode(self, split: str) -> Path:
@@ -63,21 +64,21 @@ class ListOps(Task):
     def _generate(self, folder: Path) -> None:
         with Progress(transient=True) as progress:
             bar = progress.add_task("generating ListOps")
-            splits = listops_data.generate(
+            splits = generate(
                 **self.rules,
                 processes=self.processes,
                 progress=lambda done, total: progress.update(bar, completed=done, total=total),
             )
             for split, rows in splits.items():
                 ids = np.split(rows.ids, rows.offsets[1:-1])
-                save_documents(folder / split, ids, rows.labels.tolist(), len(listops_data.SYMBOLS) + 1)
+                save_documents(folder / split, ids, rows.labels.tolist(), len(SYMBOLS) + 1)
 
     def references(self) -> dict[str, float]:
         """Majority, root operator, one level, two levels: what shortcuts reach on this very test split."""
-        return listops_data.references(*(_rows(self.documents(split)) for split in ("train", "test")))
+        return references(*(_rows(self.documents(split)) for split in ("train", "test")))
 
 
-def _rows(documents: Documents) -> listops_data.Rows:
+def _rows(documents: Documents) -> Rows:
     ids = np.concatenate([documents.ids(row) for row in range(len(documents))])
     offsets = np.concatenate([[0], np.cumsum(documents.lengths)])
-    return listops_data.Rows(ids, offsets, documents.labels.astype(np.uint8))
+    return Rows(ids, offsets, documents.labels.astype(np.uint8))

@@ -1,9 +1,4 @@
-"""ListOps: nested list operations over digits, with their symbols, values, generator and reference lines.
-
-The expressions are those of Nangia & Bowman (2018, "ListOps: A Diagnostic Dataset for Latent Tree
-Learning"), drawn by the rules of Long Range Arena (Tay et al. 2021), e.g. ``[MAX 4 [MIN 2 3 ] 9 ]`` = 9.
-Everything here is numpy on plain arrays; rows of a split lie end to end in one array (`Rows`).
-"""
+"""The generator of ListOps expressions, by the rules of Long Range Arena."""
 
 import multiprocessing
 from collections import deque
@@ -15,167 +10,8 @@ from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PAD", "SYMBOLS", "Rows", "decode", "encode", "evaluate", "generate", "references", "to_lra"]
-
-PAD = 0
-"""The id that is no symbol."""
-
-SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[MED", "[SM", "]")
-"""The 15 symbols; ``SYMBOLS[i]`` has id ``i + 1``, so the digit ``d`` has id ``d + 1``."""
-
-_IDS = {symbol: i for i, symbol in enumerate(SYMBOLS, start=1)}
-_MIN, _MAX, _MED, _SM, _CLOSE = (_IDS[symbol] for symbol in SYMBOLS[10:])
-
-Ids = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-
-
-class Rows(NamedTuple):
-    """Expressions laid end to end: row i is ``ids[offsets[i]:offsets[i + 1]]``, its value ``labels[i]``."""
-
-    ids: Ids
-    """Symbol ids 1..15, uint8, shape (symbols,)."""
-    offsets: Ints
-    """Row boundaries, int64, shape (rows + 1,), from 0 to ``len(ids)``."""
-    labels: Ids
-    """Values 0..9, uint8, shape (rows,)."""
-
-
-# ---------------------------------------------------------------------------------------------- notation
-
-
-def encode(source: str) -> Ids:
-    """Return the ids, uint8 of shape (symbols,), of an expression written with spaces between its tokens.
-
-    The parentheses of LRA's files only repeat the tree as a binary one and are skipped.
-
-    Raises:
-        ValueError: a token is neither a symbol nor a parenthesis.
-    """
-    ids = []
-    for position, token in enumerate(source.split()):
-        if token in _IDS:
-            ids.append(_IDS[token])
-        elif token not in ("(", ")"):
-            raise ValueError(f"unknown ListOps token {token!r} at position {position}")
-    return np.array(ids, dtype=np.uint8)
-
-
-def decode(ids: ArrayLike) -> str:
-    """Return the expression as text, e.g. ``"[MAX 4 [MIN 2 3 ] ]"``; padding at the end is dropped.
-
-    Raises:
-        ValueError: an id is not one of 1..15.
-    """
-    return " ".join(SYMBOLS[i - 1] for i in _symbols(ids))
-
-
-def to_lra(ids: ArrayLike) -> str:
-    """Return the expression as LRA's files write it, e.g. ``"( ( ( [MAX 4 ) 3 ) ] )"``.
-
-    Each operator is applied to its arguments and its bracket one at a time, one pair of parentheses each.
-
-    Raises:
-        ValueError: the ids are not one well-formed expression.
-    """
-    symbols = _symbols(ids)
-    _value(symbols)
-    opening: dict[int, int] = {}  # operator's position -> parentheses that open there
-    pending: list[int] = []
-    for position, symbol in enumerate(symbols):
-        if pending and symbol != _CLOSE:
-            opening[pending[-1]] += 1
-        if _MIN <= symbol <= _SM:
-            opening[position] = 1
-            pending.append(position)
-        elif symbol == _CLOSE:
-            pending.pop()
-
-    tokens: list[str] = []
-    nesting = 0
-    for position, symbol in enumerate(symbols):
-        tokens += ["("] * opening.get(position, 0) + [SYMBOLS[symbol - 1]]
-        if _MIN <= symbol <= _SM:
-            nesting += 1
-            continue
-        if symbol == _CLOSE:
-            tokens.append(")")
-            nesting -= 1
-        if nesting:  # the symbol ended an argument of the operator around it
-            tokens.append(")")
-    return " ".join(tokens)
-
-
-# ----------------------------------------------------------------------------------------------- meaning
-
-
-def evaluate(ids: ArrayLike) -> int:
-    """Return the value 0..9 of one expression; padding at its end is dropped.
-
-    MED is the median cut to an integer, as ``int(numpy.median(...))``; SM is the sum modulo 10.
-
-    Raises:
-        ValueError: the ids are not one well-formed expression.
-    """
-    value = _value(_symbols(ids))
-    assert value is not None  # only a limited depth loses values
-    return value
-
-
-def _symbols(ids: ArrayLike) -> list[int]:
-    symbols = np.trim_zeros(np.asarray(ids), "b")
-    if symbols.ndim != 1 or (symbols.size and not (symbols.min() >= 1 and symbols.max() <= len(SYMBOLS))):
-        raise ValueError(f"expected a row of ListOps ids 1..{len(SYMBOLS)}, got {ids!r}")
-    return [int(i) for i in symbols]
-
-
-def _value(symbols: list[int], levels: int | None = None) -> int | None:
-    """Evaluate with a stack; with `levels`, forget all arguments nested deeper (None: nothing is left)."""
-    outcome: list[int] = []
-    stack: list[tuple[int, list[int]]] = []
-    arguments = outcome
-    previous = PAD
-    for position, symbol in enumerate(symbols):
-        if not stack and position:
-            raise ValueError(f"ListOps expression has ended before position {position}: {_show(symbols)}")
-        if symbol < _MIN:
-            if levels is None or len(stack) <= levels:
-                arguments.append(symbol - 1)
-        elif symbol != _CLOSE:
-            arguments = []
-            stack.append((symbol, arguments))
-        elif not stack or _MIN <= previous <= _SM:
-            what = "has no arguments" if stack else "was never opened"
-            raise ValueError(f"ListOps list that closes at position {position} {what}: {_show(symbols)}")
-        else:
-            operator, values = stack.pop()
-            arguments = stack[-1][1] if stack else outcome
-            if values:
-                arguments.append(_apply(operator, values))
-        previous = symbol
-    if stack or not symbols:
-        raise ValueError(f"ListOps expression ends with {len(stack)} lists open: {_show(symbols)}")
-    return outcome[0] if outcome else None
-
-
-def _apply(operator: int, values: list[int]) -> int:
-    if operator == _MIN:
-        return min(values)
-    if operator == _MAX:
-        return max(values)
-    if operator == _SM:
-        return sum(values) % 10
-    ordered = sorted(values)
-    return (ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) // 2
-
-
-def _show(symbols: list[int], limit: int = 40) -> str:
-    return repr(decode(symbols[:limit]) + (" ..." if len(symbols) > limit else ""))
-
-
-# --------------------------------------------------------------------------------------------- generator
+from longdoc.tasks.listops_language import CLOSE, MAX, MED, MIN, SM, Ids, Ints, Rows
 
 _BLOCK = 2048  # trees drawn together; part of what the random stream, and so the data, depends on
 _PATIENCE = 64  # blocks in a row without a new expression after which the search is given up
@@ -339,7 +175,7 @@ def _block(seed: int, number: int, rules: _Rules) -> _Block:
         operator = arity > 0
         arguments, starts = arity[operator], _starts(arity[operator])
         symbol = rng.integers(1, 11, size=arity.size, dtype=np.uint8)
-        symbol[operator] = rng.integers(_MIN, _SM + 1, size=arguments.size, dtype=np.uint8)
+        symbol[operator] = rng.integers(MIN, SM + 1, size=arguments.size, dtype=np.uint8)
         size_below, size = size, np.ones(arity.size, dtype=np.int64)
         size[operator] = 2 + np.add.reduceat(size_below, starts)
         value_below, value = value, symbol.astype(np.int64) - 1
@@ -355,7 +191,7 @@ def _block(seed: int, number: int, rules: _Rules) -> _Block:
         position = before + np.repeat(first - before[_starts(arguments)], arguments)
         operator = arity > 0
         ids[position] = symbol
-        ids[(position + size - 1)[operator]] = _CLOSE
+        ids[(position + size - 1)[operator]] = CLOSE
         first, arguments = position[operator] + 1, arity[operator]
     return ids, length[kept], value.astype(np.uint8)
 
@@ -371,40 +207,6 @@ def _reduce(operators: Ids, values: Ints, starts: Ints, arity: Ints) -> Ints:
     ordered = np.sort((run + values).astype(np.int32)) & 15
     result = np.add.reduceat(values, starts) % 10
     median = (ordered[starts + (arity - 1) // 2] + ordered[starts + arity // 2]) // 2
-    for operator, other in ((_MIN, ordered[starts]), (_MAX, ordered[starts + arity - 1]), (_MED, median)):
+    for operator, other in ((MIN, ordered[starts]), (MAX, ordered[starts + arity - 1]), (MED, median)):
         result = np.where(operators == operator, other, result)
     return result
-
-
-# --------------------------------------------------------------------------------------- reference lines
-
-
-def references(train: Rows, test: Rows) -> dict[str, float]:
-    """Return the accuracies, 0..1, on `test` of rules that read little of an expression.
-
-    A result near one of them may have been reached by that shortcut. On LRA's sizes they come to about 0.17,
-    0.37, 0.48 and 0.67:
-
-    - ``"majority"``: the most frequent label of `train`.
-    - ``"root_operator"``: the most frequent label of `train` among rows with the same first symbol.
-    - ``"one_level"``: the value of the root when the lists among its arguments are forgotten.
-    - ``"two_levels"``: its value when only the lists within those lists are forgotten.
-
-    The last two fall back on ``"root_operator"`` where nothing is left, and that on ``"majority"``.
-
-    Raises:
-        ValueError: a split has no rows, or a row of `test` is not a well-formed expression.
-    """
-    for name, split in (("train", train), ("test", test)):
-        if not len(split.labels):
-            raise ValueError(f"the reference lines need rows, but {name} has none")
-    table = np.zeros((len(SYMBOLS) + 1, 10), dtype=np.int64)
-    np.add.at(table, (train.ids[train.offsets[:-1]], train.labels), 1)
-    majority = table.sum(axis=0).argmax()
-    by_root = np.where(table.any(axis=1), table.argmax(axis=1), majority)[test.ids[test.offsets[:-1]]]
-    guesses = {"majority": np.full_like(by_root, majority), "root_operator": by_root}
-    rows = [row.tolist() for row in np.split(test.ids, test.offsets[1:-1])]
-    for levels, name in enumerate(("one_level", "two_levels"), start=1):
-        values = [_value(row, levels) for row in rows]
-        guesses[name] = np.array([r if v is None else v for v, r in zip(values, by_root, strict=True)])
-    return {name: float(np.mean(guess == test.labels)) for name, guess in guesses.items()}

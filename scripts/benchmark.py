@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
         crossing = crossovers(points)
         record = {
             "complete": complete,
-            "arguments": {k: v for k, v in vars(args).items() if k != "memory_point"},
+            "arguments": {k: v for k, v in vars(args).items() if k not in ("memory_point", "output")},
             "environment": environment(settings, ROOT),
             "crossover": crossing,
             "points": points,

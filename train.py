@@ -192,11 +192,11 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
     loaded = load(path)
     metrics = {}
     for split, prefix in (("validation", "val"), ("test", "test")):
-        with console.status(f"evaluating {path.name} on the {split} split"):
-            metrics |= {
-                f"{prefix}/{name}": value
-                for name, value in evaluate(loaded, task, split, record["accelerator"]).metrics().items()
-            }
+        console.print(f"scoring {path.name} on the {split} split")
+        metrics |= {
+            f"{prefix}/{name}": value
+            for name, value in evaluate(loaded, task, split, record["accelerator"]).metrics().items()
+        }
     best = module.trainer.checkpoint_callbacks[0]
     record["selection"] = {
         "metric": "val/loss", "value": float(best.best_model_score), "epoch": loaded.step / module.budget.epoch_steps,
@@ -217,7 +217,7 @@ def report(folder: Path, record: dict[str, Any]) -> None:
         if counts["truncated_rows"] and split == "test":
             console.print(f"  {counts['truncated_rows']} documents of the {split} split were read in part, "
                           f"{counts['truncated_tokens']:,} tokens left out")  # fmt: skip
-    if record["validation_seconds"] > 0.1 * record["train_seconds"]:
+    if record["validation_seconds"] > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing
         share = record["validation_seconds"] / record["train_seconds"]
         console.print(f"  validation took {share:.0%} of the training time; a larger trainer.val_check_interval helps")
     for name, value in record["references"].items():
@@ -241,16 +241,23 @@ def main(cfg: DictConfig) -> float:
     quiet()
     keep_freed_memory()
     config = plain_config(cfg, folder)
+    previous = read_record(folder) if config["resume"] and (folder / "results.json").is_file() else {}
+    if previous.get("status") == "finished" and previous["config"] | {"resume": None} == config | {"resume": None}:
+        console.print("this run is finished; to go on, raise one of its limits, such as trainer.max_steps")
+        report(folder, previous)
+        return previous["selection"]["value"]
     record: dict[str, Any] = {}
     status = "failed"
     try:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"])
+        console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)
-        previous = read_record(folder / "results.json") if config["resume"] else {}
         wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config["logger"] else None
-        record = {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record
+        # What a resumed run had found stays until there is better.
+        record = previous | {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record
+        record.pop("error", None)
         start -= previous.get("wall_seconds", 0.0)
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)

@@ -54,7 +54,10 @@ def score(path: Path, split: str, data: str | None) -> dict[str, Any]:
 
 def table(records: list[dict[str, Any]]) -> Table:
     """One row a checkpoint."""
-    shown = Table("checkpoint", "task", "variant", "rows", "accuracy", "f1_macro", "loss")
+    shown = Table()
+    shown.add_column("checkpoint", overflow="fold")
+    for header in ("task", "variant", "rows", "accuracy", "f1_macro", "loss"):
+        shown.add_column(header, overflow="fold")
     for record in records:
         if record["error"]:
             shown.add_row(Text(record["checkpoint"]), Text(record["error"], style="red"))

@@ -275,7 +275,11 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     ids = {read(path)["run_id"] for path in folder.glob("wandb/offline-run-*/*.wandb")}
     assert ids == {record(folder)["wandb_id"]}
 
-    again = run("train.py", f"resume={folder}", cwd=tmp_path)
+    over = run("train.py", f"resume={folder}", cwd=tmp_path)
+    assert over.returncode == 0, over.stdout + over.stderr
+    assert "this run is finished" in over.stdout
+    assert record(folder)["status"] == "finished"
+    again = run("train.py", f"resume={folder}", "trainer.log_every_n_steps=2", cwd=tmp_path)
     assert again.returncode == 0, again.stdout + again.stderr
     assert record(folder)["steps"] == 400
     assert record(folder)["metrics"] == record(whole)["metrics"]

@@ -6,12 +6,17 @@ from torch import Tensor, nn
 class FeatureMap(nn.Module):
     """phi on the last axis: (B, H, N, D) -> (B, H, N, F), made by the attention as ``factory(head_dim, heads)``.
 
-    A map acts on every token alone: it may read neither padding nor other documents. Features are computed in
-    float32 or wider (the attention sees to that) and padded keys are zeroed after the map, never before it,
-    since phi(0) is not 0 for most maps.
+    A map acts on every token alone, unless ``causal`` is False: it may read neither padding nor other documents.
+    Features are computed in float32 or wider (the attention sees to that) and padded keys are zeroed after the map,
+    never before it, since phi(0) is not 0 for most maps. Most maps treat queries and keys alike and define
+    ``forward``; others define ``query`` and ``key``.
     """
 
     feature_dim: int
+    causal: bool = True
+    """False where a key's features need the whole sequence, which a causal attention does not have."""
+    nonnegative: bool = True
+    """phi(q)·phi(k) >= 0 for all q and k: weights are then averages."""
 
     def __init__(self, head_dim: int, heads: int) -> None:
         super().__init__()
@@ -19,12 +24,15 @@ class FeatureMap(nn.Module):
         self.heads = heads
         self.feature_dim = head_dim
 
-    def query(self, q: Tensor) -> Tensor:
-        """Features of queries, (B, H, N, D) -> (B, H, N, F)."""
+    def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """Features of queries, (B, H, N, D) -> (B, H, N, F).
+
+        positions: (N,) or (B, N), of real tokens among real tokens; None: 0 .. N-1. mask: (B, N) bool, True = real.
+        """
         return self(q)
 
-    def key(self, k: Tensor) -> Tensor:
-        """Features of keys, (B, H, N, D) -> (B, H, N, F)."""
+    def key(self, k: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
+        """Features of keys, as ``query``."""
         return self(k)
 
     def on_optimizer_step(self, step: int) -> None:

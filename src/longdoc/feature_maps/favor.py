@@ -71,11 +71,11 @@ class Favor(FeatureMap):
         projected = x @ self.projection.to(x.dtype).mT
         return projected - x.square().sum(-1, keepdim=True) / 2 - math.log(self.feature_dim) / 2
 
-    def query(self, q: Tensor) -> Tensor:
+    def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         exponent = self.log_features(q)
         return torch.exp(exponent - exponent.detach().amax(-1, keepdim=True))
 
-    def key(self, k: Tensor) -> Tensor:
+    def key(self, k: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         bound = self.projection.to(k.dtype).square().sum(-1).amax() / 2
         # Small projections leave room: there keys are lifted, and may be longer before they underflow. In large ones
         # only keys far beyond any that training makes would reach the limit.

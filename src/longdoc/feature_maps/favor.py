@@ -41,6 +41,8 @@ class Favor(FeatureMap):
     projection, because exp(w·x - |x|²/2) <= exp(|w|²/2). So neither padding nor other documents nor the future enter.
     """
 
+    absolute = False
+
     projection: Tensor
     seed: Tensor
 

@@ -56,7 +56,7 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
 
 
 def save_documents(
-    place: Path, ids: Iterable[NDArray[Any]], labels: Sequence[int] | Sequence[NDArray[Any]], vocab_size: int
+    place: Path, ids: Iterable[NDArray[Any]], labels: Sequence[Any] | NDArray[Any], vocab_size: int
 ) -> None:
     """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them.
 

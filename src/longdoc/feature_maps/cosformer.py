@@ -33,9 +33,8 @@ class Cosformer(FeatureMap):
                 f"a document of {int(positions.max()) + 1} tokens is longer than feature_map.length={self.length}, "
                 f"beyond which cosformer's weights are negative; raise it or lower task.max_length"
             )
-        angle = (positions.to(q.dtype) * (math.pi / 2 / self.length)).where(positions < self.length, math.nan)[
-            ..., None
-        ]
+        angle = positions.to(q.dtype)[..., None] * (math.pi / 2 / self.length)
+        angle = angle.masked_fill(positions[..., None] >= self.length, math.nan)
         if angle.dim() == 3:  # (B, N, 1): one row of positions a document
             angle = angle[:, None]
         features = torch.relu(q)

@@ -43,12 +43,15 @@ def test_padding_on_either_side_does_not_matter():
 def test_a_document_beyond_the_length_is_an_error():
     phi = Cosformer(4, 1, length=6)
     x = torch.randn(1, 1, 9, 4)
-    message = r"a document of 9 tokens is longer than feature_map.length=6"
-    with pytest.raises(ValueError, match=message):
-        phi.query(x)
-    with pytest.raises(ValueError, match=message):
-        phi.key(x[:, :, :2], torch.tensor([7, 8]))
+    for role in (phi.query, phi.key):
+        with pytest.raises(ValueError, match=r"a document of 9 tokens is longer than feature_map.length=6"):
+            role(x)
     assert phi.key(x, torch.arange(9).clamp(max=5)).isfinite().all()  # padding may be longer
+
+
+def test_a_stream_beyond_the_length_is_not_silent():
+    features = Cosformer(4, 1, length=6).key(torch.randn(1, 1, 3, 4), torch.tensor([4, 5, 6]))
+    assert features.isfinite().all(-1).flatten().tolist() == [True, True, False]
 
 
 def test_an_impossible_length_is_named():

@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 
 from longdoc.feature_maps import Taylor
@@ -26,12 +25,6 @@ def test_wide_heads_are_projected():
         torch.testing.assert_close((phi(q) @ phi(k).mT)[:, head], 1 + s + s**2 / 2, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("dim", [None, 8, 16])
-def test_heads_no_wider_are_not(dim):
-    assert Taylor(8, 2, dim=dim).weight is None
-    assert Taylor(8, 2, dim=dim).feature_dim == 45
-
-
 def test_kernel_rises_again_for_opposite_vectors():
     """It is least, 1/2, at s = -1, and 1 at s = -2 as at s = 0."""
     phi = Taylor(1, 1)
@@ -44,8 +37,3 @@ def test_kernel_keeps_its_bound_in_float32():
     q, k = 16 * torch.nn.functional.normalize(torch.randn(2, 1, 1, 500, 16), dim=-1)
     phi = Taylor(16, 1)
     assert (phi(q) @ phi(k).mT).min() > 0.49
-
-
-def test_an_impossible_dimension_is_named():
-    with pytest.raises(ValueError, match=r"feature_map.dim=0"):
-        Taylor(8, 1, dim=0)

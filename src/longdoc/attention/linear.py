@@ -75,7 +75,7 @@ class LinearAttention(nn.Module):
             if rotary and q.shape[-1] % 2:  # a feature that is 0 adds nothing, and the last gets a partner to turn with
                 q, k = F.pad(q, (0, 1)), F.pad(k, (0, 1))
                 log_decay = F.pad(log_decay, (0, 1)) if log_decay is not None and log_decay.dim() == 4 else log_decay
-            turn = partial(rotate, positions=positions) if rotary else None
+            turn = partial(rotate, positions=positions) if rotary and positions is not None else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:
                 out = self.norm(out)

@@ -34,6 +34,7 @@ class MultiHeadAttention(nn.Module):
         # No biases: on a CPU each costs a copy of its layer's output, and the norms' own biases do their work.
         self.qkv = nn.Linear(width, 3 * width, bias=False)
         self.mixer = mixer(width // heads, heads)
+        self.causal = bool(self.mixer.causal)
         self.gate = nn.Linear(width, width, bias=False) if gate else None
         self.out = nn.Linear(width, width, bias=False)
         self.query_norm, self.key_norm = (nn.RMSNorm(width // heads) if qk_norm else nn.Identity() for _ in range(2))

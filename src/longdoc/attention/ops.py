@@ -144,9 +144,8 @@ def step(
 ) -> tuple[Tensor, State]:
     """One token of ``causal_linear_attention``: N = 1, at a cost that does not depend on how many came before."""
     wide = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1).double()
-    if log_decay is None:
-        decay = 1.0
-    else:
+    decay: float | Tensor = 1.0
+    if log_decay is not None:
         decay = log_decay.double().exp().reshape(-1, q.shape[1], log_decay.shape[-1] if log_decay.dim() == 4 else 1, 1)
 
     def read(name: str, q: Tensor, k: Tensor, decay: float | Tensor) -> tuple[Tensor, Tensor]:

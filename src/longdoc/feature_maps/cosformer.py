@@ -15,7 +15,7 @@ class Cosformer(FeatureMap):
     fixed ``length``, in tokens, not the longest document of the batch as in the authors' code, which would make a
     document's result depend on its company. Distances of M or more would have negative weights.
 
-    Raises ValueError for a position of ``length`` or beyond.
+    Raises ValueError for more than ``length`` tokens; a stream that runs beyond it in short pieces gets NaN.
     """
 
     def __init__(self, head_dim: int, heads: int, length: int = 4096) -> None:
@@ -27,10 +27,14 @@ class Cosformer(FeatureMap):
 
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         positions = torch.arange(q.shape[2], device=q.device) if positions is None else positions
-        # Compiled, only a long shape is worth the look; otherwise a stream may have come far in short pieces.
-        if positions.shape[-1] > self.length or not torch.compiler.is_compiling():
-            self._check(int(positions.max()))
+        # Looked at only where the shape gives reason to, as the look waits for a GPU; padding may be longer.
+        if positions.shape[-1] > self.length and int(positions.max()) >= self.length:
+            raise ValueError(
+                f"a document of {int(positions.max()) + 1} tokens is longer than feature_map.length={self.length}, "
+                f"beyond which cosformer's weights are negative; raise it or lower task.max_length"
+            )
         angle = positions.to(q.dtype)[..., None] * (math.pi / 2 / self.length)
+        angle = angle.masked_fill(positions[..., None] >= self.length, math.nan)
         if angle.dim() == 3:  # (B, N, 1): one row of positions a document
             angle = angle[:, None]
         features = torch.relu(q)
@@ -38,10 +42,3 @@ class Cosformer(FeatureMap):
 
     def key(self, k: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return self.query(k, positions, mask)
-
-    def _check(self, last: int) -> None:
-        if last >= self.length:
-            raise ValueError(
-                f"a document of {last + 1} tokens is longer than feature_map.length={self.length}, beyond which "
-                f"cosformer's weights are negative; raise it or lower task.max_length"
-            )

@@ -4,26 +4,28 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from longdoc.feature_maps.base import FeatureMap
-from longdoc.feature_maps.monomials import quadratic, quadratic_dim
+from longdoc.feature_maps.quadratic import QuadraticMap, quadratic, quadratic_dim
 
 
-class Rebased(FeatureMap):
+class Rebased(QuadraticMap):
     """phi(q)·phi(k) = (q'·k')² / D with x' = gamma · norm(x) + beta, F = D (D + 1) / 2.
 
     Aksenov et al., "Linear Transformers with Learnable Kernel Functions are Better In-Context Models" (ReBased), ACL
-    2024. norm is a LayerNorm over the head without affine; gamma and beta are learned for each head and
-    coordinate, those of queries apart from those of keys. Features are signed, the kernel is not.
+    2024. norm is a LayerNorm over the head without affine; gamma and beta are learned for each head and coordinate,
+    those of queries apart from those of keys. As in Based, heads wider than ``dim`` first learn a projection to
+    ``dim`` coordinates, which take D's place (16 make 136 features); None: never.
+
+    Features are signed, the kernel is not. Until beta moves it is even: q and -q read the same.
     """
 
-    def __init__(self, head_dim: int, heads: int) -> None:
-        super().__init__(head_dim, heads)
-        self.feature_dim = quadratic_dim(head_dim)
+    def __init__(self, head_dim: int, heads: int, dim: int | None = None) -> None:
+        super().__init__(head_dim, heads, dim)
+        self.feature_dim = quadratic_dim(self.dim)
         # Flat, as are a norm's gains and biases: weight decay is for matrices.
-        self.query_gamma = nn.Parameter(torch.ones(heads * head_dim))
-        self.query_beta = nn.Parameter(torch.zeros(heads * head_dim))
-        self.key_gamma = nn.Parameter(torch.ones(heads * head_dim))
-        self.key_beta = nn.Parameter(torch.zeros(heads * head_dim))
+        self.query_gamma = nn.Parameter(torch.ones(heads * self.dim))
+        self.query_beta = nn.Parameter(torch.zeros(heads * self.dim))
+        self.key_gamma = nn.Parameter(torch.ones(heads * self.dim))
+        self.key_beta = nn.Parameter(torch.zeros(heads * self.dim))
 
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return self._features(q, self.query_gamma, self.query_beta)
@@ -33,4 +35,5 @@ class Rebased(FeatureMap):
 
     def _features(self, x: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         gamma, beta = (y.to(x.dtype).view(self.heads, 1, -1) for y in (gamma, beta))
-        return quadratic((gamma * F.layer_norm(x, x.shape[-1:]) + beta) * self.head_dim**-0.25)
+        normed = F.layer_norm(self.project(x), (self.dim,))
+        return quadratic((gamma * normed + beta) * self.dim**-0.25)

@@ -1,13 +1,12 @@
 """The exponential's Taylor series to second order."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from longdoc.feature_maps.base import FeatureMap
-from longdoc.feature_maps.monomials import quadratic, quadratic_dim
+from longdoc.feature_maps.quadratic import QuadraticMap, quadratic, quadratic_dim
 
 
-class Taylor(FeatureMap):
+class Taylor(QuadraticMap):
     """phi(q)·phi(k) = 1 + s + s²/2 with s = q·k / sqrt(D), F = 1 + D + D (D + 1) / 2.
 
     Arora et al., "Simple linear attention language models balance the recall-throughput tradeoff" (Based), ICML 2024,
@@ -19,17 +18,10 @@ class Taylor(FeatureMap):
     """
 
     def __init__(self, head_dim: int, heads: int, dim: int | None = None) -> None:
-        super().__init__(head_dim, heads)
-        if dim is not None and dim < 1:
-            raise ValueError(f"feature_map.dim={dim} must be at least 1")
-        self.dim = head_dim if dim is None else min(dim, head_dim)
+        super().__init__(head_dim, heads, dim)
         self.feature_dim = 1 + self.dim + quadratic_dim(self.dim)
-        self.weight: nn.Parameter | None = None
-        if self.dim < head_dim:
-            self.weight = nn.Parameter(torch.randn(heads, self.dim, head_dim) * head_dim**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.weight is not None:
-            x = x @ self.weight.to(x.dtype).mT
-        x = x * self.dim**-0.25
-        return torch.cat([torch.ones_like(x[..., :1]), x, quadratic(x) * 0.5**0.5], dim=-1)
+        x = self.project(x) * self.dim**-0.25
+        # The constant stands last, where F is odd and rotary positions, which turn pairs, leave it over.
+        return torch.cat([x, quadratic(x) * 0.5**0.5, torch.ones_like(x[..., :1])], dim=-1)

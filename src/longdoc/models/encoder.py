@@ -18,7 +18,7 @@ class Block(nn.Module):
     ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
-        self.convolution = ShortConvolution(width, convolution, attention.mixer.causal) if convolution else None
+        self.convolution = ShortConvolution(width, convolution, attention.causal) if convolution else None
         self.attention = attention
         self.feedforward_norm = nn.LayerNorm(width)
         self.feedforward = nn.Sequential(
@@ -77,8 +77,8 @@ class Encoder(nn.Module):
             mixing = MultiHeadAttention(width, heads, other or attention, gate, qk_norm, positions == "rotary")
             blocks.append(Block(mixing, width, feedforward, dropout, convolution))
         self.blocks = nn.ModuleList(blocks)
-        self.causal = blocks[0].attention.mixer.causal
-        if any(block.attention.mixer.causal != self.causal for block in blocks):
+        self.causal = blocks[0].attention.causal
+        if any(block.attention.causal != self.causal for block in blocks):
             raise ValueError("encoder.attention and encoder.hybrid_attention must both be causal, or neither")
         self.norm = nn.LayerNorm(width)
 

@@ -46,7 +46,7 @@ from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughp
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
-    "attention", "callbacks", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
+    "attention", "callbacks", "decay", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
     "scheduler", "seed", "task", "trainer",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent

@@ -27,13 +27,15 @@ CONF = PROJECT / "conf"
 
 def turned(x: Tensor, positions: Tensor) -> Tensor:
     """Rotary positions as a product of complex numbers: x (B, H, N, X), positions (N,) or (B, N)."""
-    half = x.shape[-1] // 2
+    half, rest = x.shape[-1] // 2, x[..., x.shape[-1] // 2 * 2 :]
     rates = torch.tensor([10_000.0 ** (-i / half) for i in range(half)], dtype=torch.float64)
     angle = positions.double()[..., None] * rates
     if angle.dim() == 3:
         angle = angle[:, None]
-    pairs = torch.complex(x[..., :half].double(), x[..., half:].double()) * torch.polar(torch.ones_like(angle), angle)
-    return torch.cat([pairs.real, pairs.imag], dim=-1)
+    pairs = torch.complex(x[..., :half].double(), x[..., half : 2 * half].double()) * torch.polar(
+        torch.ones_like(angle), angle
+    )
+    return torch.cat([pairs.real, pairs.imag, rest.double()], dim=-1)
 
 
 def decay_weights(log_decay: Tensor, tokens: int) -> Tensor:
@@ -124,8 +126,12 @@ def softmax_attention(
 
 
 def load(path: str) -> dict[str, Any]:
-    """A file of conf/ as it stands, e.g. "feature_map/elu"."""
-    return OmegaConf.to_container(OmegaConf.load(CONF / f"{path}.yaml"))
+    """A file of conf/, e.g. "feature_map/elu", with the task's values that maps read."""
+    node = OmegaConf.load(CONF / f"{path}.yaml")
+    if path.startswith("feature_map/"):
+        node = OmegaConf.create({"task": {"max_length": 2**17}, "node": node}).node
+        OmegaConf.resolve(node)
+    return OmegaConf.to_container(node)
 
 
 def names(group: str) -> list[str]:

@@ -138,10 +138,9 @@ def test_permuted_tokens_permute_the_result(factory):
     phi = factory(8, H).double()
     q, k, v = torch.randn(3, B, H, 17, 8, dtype=torch.float64)
     order = torch.randperm(17)
-    attend = lambda q, k, v: linear_attention(phi.query(q), phi.key(k), v)  # noqa: E731
-    torch.testing.assert_close(
-        attend(*(x[:, :, order] for x in (q, k, v))), attend(q, k, v)[:, :, order], rtol=1e-12, atol=1e-12
-    )
+    attend = lambda q, k, v, at: linear_attention(phi.query(q, at), phi.key(k, at), v)  # noqa: E731
+    permuted = attend(*(x[:, :, order] for x in (q, k, v)), order)
+    torch.testing.assert_close(permuted, attend(q, k, v, torch.arange(17))[:, :, order], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("factory", **each(FEATURE_MAPS))

@@ -47,6 +47,8 @@ def test_neighbours_far_out_differ_in_half_precision(dtype):
     torch.testing.assert_close(turns, expected, rtol=0, atol=0.005)
 
 
-def test_an_odd_dimension_is_named():
-    with pytest.raises(ValueError, match=r"even size of heads.* is 7"):
-        rotate(torch.zeros(1, 1, 2, 7), torch.arange(2))
+def test_the_last_of_an_odd_number_stays():
+    x = torch.randn(1, 1, 4, 7)
+    turns = rotate(x, torch.arange(4))
+    assert torch.equal(turns[..., 6], x[..., 6])
+    assert torch.equal(turns[..., :6], rotate(x[..., :6], torch.arange(4)))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longdoc.attention.decay import Decay, NoDecay
@@ -72,9 +71,6 @@ class LinearAttention(nn.Module):
             log_decay = self.decay(x.to(wide))
             q = self.feature_map.query(q.to(wide), positions, mask)
             k = self.feature_map.key(k.to(wide), positions, mask)
-            if rotary and q.shape[-1] % 2:  # a feature that is 0 adds nothing, and the last gets a partner to turn with
-                q, k = F.pad(q, (0, 1)), F.pad(k, (0, 1))
-                log_decay = F.pad(log_decay, (0, 1)) if log_decay is not None and log_decay.dim() == 4 else log_decay
             turn = partial(rotate, positions=positions) if rotary and positions is not None else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:

@@ -29,6 +29,11 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         if width % heads:
             raise ValueError(f"encoder.heads={heads} does not divide encoder.width={width}")
+        if rotary and width // heads % 2:
+            raise ValueError(
+                f"encoder.positions=rotary needs heads of even size: "
+                f"encoder.width={width} / encoder.heads={heads} is odd"
+            )
         self.heads = heads
         self.rotary = rotary
         # No biases: on a CPU each costs a copy of its layer's output, and the norms' own biases do their work.

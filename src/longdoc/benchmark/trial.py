@@ -104,6 +104,7 @@ def classifier(settings: Settings, variant: str) -> Classifier:
     size = {name: getattr(settings, name) for name in ("width", "depth", "heads", "feedforward")}
     config = OmegaConf.create(
         {
+            "task": {"max_length": max(settings.lengths)},
             "feature_map": {} if softmax else group(settings, "feature_map", variant),
             "decay": group(settings, "decay", "none"),
             "attention": group(settings, "attention", "softmax" if softmax else "linear"),

@@ -2,5 +2,6 @@
 
 from longdoc.models.classifier import Classifier
 from longdoc.models.encoder import Encoder
+from longdoc.models.stream import Stream
 
-__all__ = ["Classifier", "Encoder"]
+__all__ = ["Classifier", "Encoder", "Stream"]

@@ -24,5 +24,8 @@ class Classifier(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
         """ids (B, N) long, mask (B, N) bool, True = real token, or None -> logits (B, C) or (B, N, C)."""
         hidden, embedded = self.encoder(ids, mask)
-        pooled = self.pooling(hidden, embedded, mask)
+        return self.score(self.pooling(hidden, embedded, mask))
+
+    def score(self, pooled: list[Tensor]) -> Tensor:
+        """One (..., M) a pool -> logits (..., C)."""
         return self.head(torch.cat([norm(p) for norm, p in zip(self.norms, pooled, strict=True)], dim=-1))

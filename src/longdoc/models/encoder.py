@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from longdoc.attention import MultiHeadAttention
 from longdoc.attention.multihead import Mixer
 from longdoc.models.convolution import ShortConvolution
-from longdoc.models.positions import additive_positions, token_positions
+from longdoc.models.positions import LearnedPositions, additive_positions, token_positions
 
 
 class Block(nn.Module):
@@ -98,6 +98,8 @@ class Encoder(nn.Module):
                 raise ValueError("a state needs attention.causal=true in every block, and pieces without padding")
             positions = positions + state.get("tokens", 0)
             state["tokens"] = state.get("tokens", 0) + ids.shape[1]
+            if isinstance(self.positions, LearnedPositions):
+                self.positions.require(state["tokens"])
             states = state.setdefault("blocks", [{} for _ in self.blocks])
         x = embedded if self.positions is None else embedded + self.positions(positions)
         x = self.dropout(x)

@@ -29,14 +29,19 @@ class LearnedPositions(nn.Module):
     def forward(self, positions: Tensor) -> Tensor:
         """(N,) or (B, N) -> the same with M behind; ValueError for a position beyond the table."""
         rows = self.table.num_embeddings
-        # Compiled, only where the shape leaves a doubt. Padding may be longer than the table, a stream's piece shorter.
-        doubtful = positions.shape[-1] > rows or not torch.compiler.is_compiling()
-        if doubtful and int(positions.max()) >= rows:
-            raise ValueError(
-                f"a document of {int(positions.max()) + 1} tokens is longer than the learned position table "
-                f"of {rows}; lower task.max_length or choose encoder.positions=sinusoidal, rotary or none"
-            )
+        # Cheap where the shape alone shows that all is well; padding may be longer than the table.
+        if positions.shape[-1] > rows:
+            self.require(int(positions.max()) + 1)
         return self.table(positions)
+
+    def require(self, tokens: int) -> None:
+        """Raises ValueError if so many tokens do not fit."""
+        if tokens > self.table.num_embeddings:
+            raise ValueError(
+                f"a document of {tokens} tokens is longer than the learned position table "
+                f"of {self.table.num_embeddings}; lower task.max_length "
+                f"or choose encoder.positions=sinusoidal, rotary or none"
+            )
 
 
 class SinusoidalPositions(nn.Module):

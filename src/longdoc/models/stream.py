@@ -1,0 +1,53 @@
+"""Reading documents piece by piece, in memory that does not grow with them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longdoc.models.classifier import Classifier
+
+
+class Stream:
+    """B documents of equal length, read at once by a causal classifier, as they come in pieces of any size.
+
+    ``logits`` after the last piece are those of the whole documents. ``state`` is all that has been read: plain dicts,
+    lists, numbers and tensors, which torch.save keeps and ``Stream(model, state)`` goes on from. With linear attention,
+    windows and convolutions its size does not depend on how many tokens were read; softmax keeps every key and value.
+    """
+
+    def __init__(self, model: Classifier, state: dict[str, Any] | None = None) -> None:
+        if not model.encoder.causal:
+            raise ValueError("a stream needs attention.causal=true: without it the first token reads the last")
+        self.model = model
+        self.state: dict[str, Any] = {"encoder": {}, "pools": {}} if state is None else state
+
+    @torch.no_grad()
+    def read(self, ids: Tensor) -> Tensor:
+        """The next piece, ids (B, N) long, no padding, N >= 1 -> the encoder's output for it (B, N, M)."""
+        hidden, embedded = self.model.encoder(ids, None, self.state["encoder"])
+        pools = self.state["pools"]
+        for kind in self.model.pooling.kinds:
+            pools[kind] = _update(kind, pools.get(kind), embedded if kind == "embeddings" else hidden)
+        return hidden
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """Of the documents as far as they were read: (B, C); with the pooling ``none``, of their last tokens."""
+        pools, tokens = self.state["pools"], self.state["encoder"]["tokens"]
+        sums = ("mean", "embeddings")
+        pooled = [pools[kind] / tokens if kind in sums else pools[kind] for kind in self.model.pooling.kinds]
+        return self.model.score([pool.to(self.model.head.weight.dtype) for pool in pooled])
+
+
+def _update(kind: str, known: Tensor | None, x: Tensor) -> Tensor:
+    """A pool over what was read before and x (B, N, M) behind it: (B, M); sums for means, float64."""
+    if kind in ("mean", "embeddings"):
+        total = x.double().sum(1)
+        return total if known is None else known + total
+    if kind == "max":
+        highest = x.amax(1)
+        return highest if known is None else torch.maximum(known, highest)
+    if kind == "first":
+        return x[:, 0].clone() if known is None else known
+    return x[:, -1].clone()  # last, and none

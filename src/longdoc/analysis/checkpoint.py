@@ -1,0 +1,107 @@
+"""A trained encoder's own queries, keys and weights on one document, layer by layer."""
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from longdoc.analysis.measures import distance_profile, entropy, spearman
+from longdoc.analysis.subjects import Row
+from longdoc.attention import MultiHeadAttention
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@dataclass
+class Layer:
+    """A mixer and the call it got: queries, keys and values (1, H, N, D), and the rest of its arguments."""
+
+    mixer: nn.Module
+    q: Tensor
+    k: Tensor
+    rest: tuple[Any, ...]
+    options: dict[str, Any]
+
+    @torch.no_grad()
+    def weights(self) -> Tensor:
+        """The (H, N, N) weights of either sign, float64, as shares: sum |w| = 1 a row.
+
+        The mixer is called again with unit vectors for values, since it is linear in them but for a norm after it,
+        which only scales a row.
+        """
+        mixer = copy.deepcopy(self.mixer).double()
+        if getattr(mixer, "norm", None) is not None:
+            mixer.norm = None
+        values = torch.eye(self.k.shape[2], dtype=torch.float64).expand(*self.k.shape[:3], -1)
+        found = mixer(_double(self.q), _double(self.k), values, *map(_double, self.rest), **_doubles(self.options))[0]
+        return found / found.abs().sum(-1, keepdim=True)
+
+
+def _double(value: Any) -> Any:
+    return value.double() if isinstance(value, Tensor) and value.is_floating_point() else value
+
+
+def _doubles(options: dict[str, Any]) -> dict[str, Any]:
+    return {key: _double(value) for key, value in options.items()}
+
+
+@torch.no_grad()
+def capture(encoder: nn.Module, ids: Tensor) -> list[Layer]:
+    """Runs the encoder over a document (N,) and returns what each layer's mixer was given."""
+    layers: list[Layer] = []
+
+    def note(mixer: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+        q, k, _, *rest = args
+        layers.append(Layer(mixer, q, k, tuple(rest), options))
+
+    mixers = [module.mixer for module in encoder.modules() if isinstance(module, MultiHeadAttention)]
+    hooks = [mixer.register_forward_pre_hook(note, with_kwargs=True) for mixer in mixers]
+    try:
+        encoder(ids[None])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return layers
+
+
+def analyse_layer(number: int, layer: Layer) -> Row:
+    """Each head's entropy, monotonicity, weight against distance and |q + k|², own and of exact softmax.
+
+    Softmax is exp(q·k / sqrt(D)) of the same q and k, without positions or decay. ``sum_squared``: quantiles over
+    pairs of |x + y|² with x, y = q, k times D^-1/4, the exponent of FAVOR's relative variance.
+    """
+    q, k = layer.q[0].double(), layer.k[0].double()
+    scores = q @ k.mT / q.shape[-1] ** 0.5
+    own, softmax = layer.weights(), scores.softmax(-1)
+    lengths = (q.square().sum(-1)[:, :, None] + k.square().sum(-1)[:, None]) / q.shape[-1] ** 0.5
+    sum_squared = (lengths + 2 * scores).flatten(1)
+    heads = []
+    for h in range(len(q)):
+        heads.append({
+            "head": h,
+            "entropy": entropy(own[h]).mean().item(),
+            "softmax_entropy": entropy(softmax[h]).mean().item(),
+            "spearman": spearman(scores[h], own[h]).mean().item(),
+            "negative_share": (own[h] < 0).double().mean().item(),
+            "sum_squared": [_quantile(sum_squared[h], part) for part in QUANTILES],
+        })  # fmt: skip
+    distances, weight = distance_profile(own)
+    return {
+        "layer": number,
+        "mixer": type(layer.mixer).__name__,
+        "tokens": k.shape[1],
+        "heads": heads,
+        "distance": distances.tolist(),
+        "weight": [distance_profile(head)[1].tolist() for head in own],
+        "softmax_weight": [distance_profile(head)[1].tolist() for head in softmax],
+    }
+
+
+def _quantile(values: Tensor, part: float) -> float:
+    """torch.quantile takes no more than 16 million values."""
+    return values.kthvalue(1 + round(part * (len(values) - 1))).values.item()

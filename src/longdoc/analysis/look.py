@@ -1,0 +1,69 @@
+"""How all pictures look: one colour a map, in panels of equal axes, legible at a width of 900 pixels."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+# Tol's muted scheme without its yellow (2021): told apart by the colour-blind, and dark enough for a line.
+COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#88CCEE")
+SOFTMAX = {"color": "black", "linestyle": "--", "linewidth": 1.2}
+QUIET = {"color": "0.55", "linestyle": ":", "linewidth": 1.0}
+LOOK: dict[str, Any] = {
+    "font.size": 8, "axes.titlesize": 8.5, "axes.titleweight": "bold", "axes.spines.top": False,
+    "axes.spines.right": False, "figure.titlesize": 11, "legend.frameon": False, "lines.linewidth": 1.6,
+}  # fmt: skip
+WIDTH = 9.0  # inches
+
+
+def color(name: str, names: Sequence[str]) -> str:
+    """The colour of a map among all of conf/feature_map, so that it is the same in every picture."""
+    return COLORS[sorted(names).index(name) % len(COLORS)]
+
+
+@contextmanager
+def figure(
+    path: Path, title: str, rows: int, columns: int, height: float, sharex: Any = True, sharey: Any = True
+) -> Iterator[tuple[Any, Any]]:
+    """A figure and its array of axes, saved and closed at the end; ``height`` in inches a row."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(LOOK):
+        size = (WIDTH, height * rows + 0.8)
+        drawn, axes = plt.subplots(
+            rows, columns, figsize=size, layout="constrained", squeeze=False, sharex=sharex, sharey=sharey
+        )
+        drawn.suptitle(title)
+        yield drawn, axes
+        drawn.savefig(path, dpi=200)
+        plt.close(drawn)
+
+
+@contextmanager
+def panels(
+    path: Path, title: str, names: Sequence[str], x: str, y: str, columns: int = 5
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A figure with a panel a name on common axes: {name: axis}; the last row's free places go to the legend."""
+    columns = min(columns, len(names))
+    rows = -(-len(names) // columns)
+    with figure(path, title, rows, columns, 1.75) as (drawn, axes):
+        flat = axes.flatten()
+        for axis in flat[len(names) :]:
+            axis.set_visible(False)
+        for axis in flat[len(names) - columns : len(names)]:  # the lowest of each column
+            axis.tick_params(labelbottom=True)
+        for name, axis in zip(names, flat, strict=False):
+            axis.set_title(name)
+            axis.grid(alpha=0.3, linewidth=0.6)
+        drawn.supxlabel(x, fontsize=9)
+        drawn.supylabel(y, fontsize=9)
+        yield drawn, dict(zip(names, flat, strict=False))
+
+
+def legend(drawn: Any, axis: Any, columns: int = 4) -> None:
+    """What the lines of one panel mean, once for all."""
+    handles, labels = axis.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside upper center", ncols=columns)

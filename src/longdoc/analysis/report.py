@@ -1,0 +1,84 @@
+"""The parts of an analysis as tables for the terminal."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from longdoc.analysis.subjects import Row
+
+
+def table(title: str, columns: Mapping[str, str], rows: Sequence[Row]) -> Table:
+    """One row a map; ``columns`` are heading and key."""
+    grid = Table(title=title, title_justify="left")
+    for i, heading in enumerate(columns):
+        grid.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i == 0)
+    for row in rows:
+        grid.add_row(*(show(row.get(key)) for key in columns.values()))
+    return grid
+
+
+def show(value: Any) -> str:
+    """Three digits; nothing where nothing is known."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def of_variance(rows: Sequence[Row]) -> Table:
+    columns = {
+        "map": "map", "features": "features", "orthogonal": "orthogonal", "|q+k|²": "sum_squared",
+        "relative bias": "bias", "± its error": "bias_error", "relative variance": "variance",
+        "by formula": "formula", "within theory": "within_theory",
+    }  # fmt: skip
+    return table("Random features against exp(q·k/√D)", columns, rows)
+
+
+def of_sharpness(rows: Sequence[Row], tokens: int) -> Table:
+    factors = rows[0]["factors"]
+    shown = [{"map": row["map"], **dict(zip(factors, row["entropy"], strict=True))} for row in rows]
+    title = f"Mean entropy of the weights, nats, by the factor on q (uniform: ln {tokens} = {math.log(tokens):.2f})"
+    return table(title, {"map": "map"} | {f"×{factor:g}": factor for factor in factors}, shown)
+
+
+def of_monotonicity(rows: Sequence[Row]) -> Table:
+    columns = {"map": "map", "all keys": "spearman", "s < -1": "spearman_low", "negative weights": "negative_share"}
+    return table("Spearman's correlation of a query's weights with s = q·k/√D", columns, rows)
+
+
+def of_position(rows: Sequence[Row]) -> Table:
+    columns = {"map": "map", "bidirectional": "near_over_far", "causal": "causal_near_over_far"}
+    return table("Mean weight near / far (nearest sixteenth, far half of the document)", columns, rows)
+
+
+def of_decays(rows: Sequence[Row]) -> Table:
+    columns = {"decay": "decay", "shortest": "shortest", "longest": "longest"}
+    return table("Effective windows of decays before training, tokens to one side", columns, rows)
+
+
+def of_cost(rows: Sequence[Row], head_dim: int) -> Table:
+    columns = {"map": "map", "features": "features", "FLOP": "flops", "fewer than softmax from N": "crossover"}
+    if "ratio" in rows[0]:
+        shown = [row | {n: ratio for n, ratio in row["ratio"].items()} for row in rows]
+        columns |= {f"speed / softmax's at {n}": n for n in rows[0]["ratio"]}
+        columns |= {"faster from N": "measured_crossover"}
+        return table(f"Cost a token and head, D = {head_dim}", columns, shown)
+    return table(f"Cost a token and head, D = {head_dim}", columns, rows)
+
+
+def of_layers(layers: Sequence[Row], name: str) -> Table:
+    columns = {
+        "layer": "layer", "head": "head", "entropy": "entropy", "softmax's": "softmax_entropy",
+        "Spearman with q·k": "spearman", "negative": "negative_share", "median |q+k|²": "median",
+        "90 %": "high",
+    }  # fmt: skip
+    rows = [
+        {"layer": layer["layer"], **head, "median": head["sum_squared"][1], "high": head["sum_squared"][2]}
+        for layer in layers
+        for head in layer["heads"]
+    ]
+    tokens = layers[0]["tokens"]
+    return table(f"{name} on {tokens} tokens (uniform entropy: ln {tokens} = {math.log(tokens):.2f})", columns, rows)

@@ -1,0 +1,72 @@
+"""What is analysed: softmax and linear attention with each feature map, and the queries and keys they get."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import OmegaConf
+from torch import Tensor, nn
+
+from longdoc.attention import LinearAttention, SoftmaxAttention
+from longdoc.build import build
+
+SOFTMAX = "softmax"
+
+Row = dict[str, Any]  # what is known of one map
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One document of queries and keys, normal with standard deviation ``scale``, the same for every map."""
+
+    tokens: int
+    head_dim: int
+    heads: int
+    scale: float
+    seed: int
+
+    def queries_and_keys(self) -> tuple[Tensor, Tensor]:
+        """(1, H, N, D) float64, twice."""
+        generator = torch.Generator().manual_seed(self.seed)
+        shape = (2, 1, self.heads, self.tokens, self.head_dim)
+        q, k = torch.randn(shape, generator=generator, dtype=torch.float64) * self.scale
+        return q, k
+
+
+def map_names(conf: Path) -> list[str]:
+    """The words of conf/feature_map."""
+    return sorted(path.stem for path in (conf / "feature_map").glob("*.yaml"))
+
+
+def make_mixer(conf: Path, name: str, head_dim: int, heads: int, seed: int) -> nn.Module:
+    """Softmax attention, or linear attention with a map of conf/feature_map, in evaluation mode.
+
+    Raises ValueError, naming the map, if it cannot be made for this head dim.
+    """
+    if name == SOFTMAX:
+        return SoftmaxAttention(head_dim, heads).eval()
+    torch.manual_seed(seed)  # random maps draw from the global generator
+    try:
+        factory = build(OmegaConf.load(conf / "feature_map" / f"{name}.yaml"))
+        return LinearAttention(head_dim, heads, factory).eval()
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be made for a head dim of {head_dim}: {error}") from error
+
+
+def make_mixers(conf: Path, names: Iterable[str], inputs: Inputs) -> dict[str, nn.Module]:
+    """Softmax and each named map in float64."""
+    return {n: make_mixer(conf, n, inputs.head_dim, inputs.heads, inputs.seed).double() for n in [SOFTMAX, *names]}
+
+
+@torch.no_grad()
+def weights(mixer: nn.Module, q: Tensor, k: Tensor) -> Tensor:
+    """The mixer's (B, H, N, N) matrix: its output for values that are the unit vectors, as it is linear in them."""
+    values = torch.eye(k.shape[2], dtype=q.dtype).expand(*q.shape[:3], -1)
+    return mixer(q, k, values, mask=None, positions=None)
+
+
+def is_causal(mixer: nn.Module) -> bool:
+    """Whether the mixer's features of a token leave out later ones."""
+    return getattr(getattr(mixer, "feature_map", None), "causal", True)

@@ -29,17 +29,15 @@ class Layer:
 
     @torch.no_grad()
     def weights(self) -> Tensor:
-        """The (H, N, N) weights of either sign, float64, as shares: sum |w| = 1 a row.
+        """The (H, N, N) weights, float64: the mixer's output for values that are the unit vectors.
 
-        The mixer is called again with unit vectors for values, since it is linear in them but for a norm after it,
-        which only scales a row.
+        It is linear in them but for a norm at its end, which only scales a query's weights.
         """
         mixer = copy.deepcopy(self.mixer).double()
         if getattr(mixer, "norm", None) is not None:
             mixer.norm = None
         values = torch.eye(self.k.shape[2], dtype=torch.float64).expand(*self.k.shape[:3], -1)
-        found = mixer(_double(self.q), _double(self.k), values, *map(_double, self.rest), **_doubles(self.options))[0]
-        return found / found.abs().sum(-1, keepdim=True)
+        return mixer(_double(self.q), _double(self.k), values, *map(_double, self.rest), **_doubles(self.options))[0]
 
 
 def _double(value: Any) -> Any:

@@ -13,6 +13,7 @@ LOOK: dict[str, Any] = {
     "font.size": 8, "axes.titlesize": 8.5, "axes.titleweight": "bold", "axes.spines.top": False,
     "axes.spines.right": False, "figure.titlesize": 11, "legend.frameon": False, "lines.linewidth": 1.6,
 }  # fmt: skip
+GREY = "0.35"
 WIDTH = 9.0  # inches
 
 
@@ -44,10 +45,10 @@ def figure(
 
 @contextmanager
 def panels(
-    path: Path, title: str, names: Sequence[str], x: str, y: str, columns: int = 5
+    path: Path, title: str, names: Sequence[str], x: str, y: str
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A figure with a panel a name on common axes: {name: axis}; the last row's free places go to the legend."""
-    columns = min(columns, len(names))
+    """A figure with a panel a name on common axes: {name: axis}; the last row may have free places."""
+    columns = min(len(names), min((4, 5, 6), key=lambda c: (-len(names) % c, c)))  # the fewest empty places
     rows = -(-len(names) // columns)
     with figure(path, title, rows, columns, 1.75) as (drawn, axes):
         flat = axes.flatten()
@@ -63,7 +64,18 @@ def panels(
         yield drawn, dict(zip(names, flat, strict=False))
 
 
-def legend(drawn: Any, axis: Any, columns: int = 4) -> None:
-    """What the lines of one panel mean, once for all."""
+def legend(drawn: Any, axis: Any, own: str, columns: int = 4) -> None:
+    """What the lines of one panel mean, once for all: grey stands for the maps' ``own`` colours."""
+    from matplotlib.lines import Line2D
+
     handles, labels = axis.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside upper center", ncols=columns)
+    shown = {}
+    for label, handle in zip(labels, handles, strict=True):
+        if isinstance(handle, Line2D) and handle.get_color() == own:
+            fill = handle.get_markerfacecolor()
+            line = Line2D([], [])
+            line.update_from(handle)
+            line.set(color=GREY, markeredgecolor=GREY, markerfacecolor=GREY if fill == own else fill)
+            handle = line
+        shown.setdefault(label, handle)
+    drawn.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=columns)

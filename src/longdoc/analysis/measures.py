@@ -6,13 +6,15 @@ from torch import Tensor
 BINS_PER_OCTAVE = 2
 
 
-def entropy(weights: Tensor) -> Tensor:
-    """-sum w ln w in nats, (..., N, N) -> (..., N): ln N where all are read alike, 0 where one token is read.
+def shares(weights: Tensor) -> Tensor:
+    """|w| / sum |w|: how much of what a query reads comes from each token; w itself where none is negative."""
+    size = weights.abs()
+    return size / size.sum(-1, keepdim=True)
 
-    Weights of either sign count by their share |w| / sum |w|.
-    """
-    shares = weights.abs()
-    return torch.special.entr(shares / shares.sum(-1, keepdim=True)).sum(-1)
+
+def entropy(weights: Tensor) -> Tensor:
+    """-sum w ln w of the shares in nats, (..., N, N) -> (..., N): ln N where all are read alike, 0 where only one is."""
+    return torch.special.entr(shares(weights)).sum(-1)
 
 
 def ranks(x: Tensor) -> Tensor:
@@ -43,14 +45,14 @@ def causal(weights: Tensor) -> Tensor:
 
 
 def distance_profile(weights: Tensor, is_causal: bool = False) -> tuple[Tensor, Tensor]:
-    """Mean weight at distance |i-j| >= 1, in multiples of the plain mean's over the tokens that a query sees.
+    """Mean share at distance |i-j| >= 1, times the number of tokens that a query sees.
 
-    (..., N, N) -> distances and weights, one a bin of half an octave. No position bias is 1 at every distance.
+    (..., N, N) -> distances and weights, one a bin of half an octave. Without position bias it is 1 at every distance.
     """
     n = weights.shape[-1]
     i = torch.arange(n)
     visible = i + 1 if is_causal else torch.full((n,), n)
-    relative = weights.reshape(-1, n, n).mean(0) * visible[:, None]
+    relative = shares(weights).reshape(-1, n, n).mean(0) * visible[:, None]
     distance = (i[:, None] - i).abs()
     used = (i[:, None] > i) if is_causal else distance > 0
     distance, relative = distance[used].double(), relative[used].double()

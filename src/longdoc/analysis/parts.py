@@ -62,7 +62,7 @@ def _spearman_low(scores: Tensor, found: Tensor) -> float | None:
 
 
 def position_bias(mixers: Mapping[str, nn.Module], q: Tensor, k: Tensor) -> list[Row]:
-    """Mean weight against distance, bidirectional and causal, in multiples of the plain mean's.
+    """Mean share of a query's reading against distance, bidirectional and causal, times the number of tokens it sees.
 
     ``near_over_far`` divides the mean over the nearest sixteenth of the document by that over its far half: 1 where
     a map knows no positions.

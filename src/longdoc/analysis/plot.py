@@ -8,8 +8,9 @@ from longdoc.analysis.look import QUIET, SOFTMAX, color, figure, legend, panels
 from longdoc.analysis.parts import LOW
 from longdoc.analysis.subjects import SOFTMAX as BASELINE
 from longdoc.analysis.subjects import Row
+from longdoc.benchmark.plot import short
 
-FLOOR = 1e-3  # of the weights shown; zero and negative ones lie on it
+FLOOR, TOP = 1e-3, 50.0  # of the weights shown; zero and negative ones lie on the floor
 
 
 def split(rows: Sequence[Row]) -> tuple[dict[str, Row], Row]:
@@ -21,7 +22,7 @@ def split(rows: Sequence[Row]) -> tuple[dict[str, Row], Row]:
 def plot_sharpness(rows: Sequence[Row], tokens: int, every: Sequence[str], path: Path) -> None:
     maps, softmax = split(rows)
     title = "Can a map attend to few tokens? Entropy of the weights as queries grow"
-    with panels(path, title, [*maps], "|q|, times its first value", "entropy of a query's weights, nats") as (drawn, axes):
+    with panels(path, title, [*maps], "factor on the query q", "entropy of a query's weights, nats") as (drawn, axes):
         for name, axis in axes.items():
             axis.axhline(math.log(tokens), label=f"uniform over {tokens} tokens: ln {tokens}", **QUIET)
             axis.plot(softmax["factors"], softmax["entropy"], label="softmax", **SOFTMAX)
@@ -29,12 +30,12 @@ def plot_sharpness(rows: Sequence[Row], tokens: int, every: Sequence[str], path:
             axis.set_xscale("log", base=2)
             axis.set_xticks(softmax["factors"][::2], [f"×{f:g}" for f in softmax["factors"][::2]])
             axis.set_ylim(0, 1.1 * math.log(tokens))
-        legend(drawn, axis)
+        legend(drawn, axis, color(name, every))
 
 
 def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
     maps, softmax = split(rows)
-    title = "Does a larger q·k mean a larger weight? One query's weights"
+    title = "Does a larger q·k mean a larger weight? A query's weights; ρ: Spearman, over all queries"
     with panels(path, title, [*maps], "s = q·k / √D", "weight, times the mean weight") as (drawn, axes):
         for name, axis in axes.items():
             row = maps[name]
@@ -45,17 +46,17 @@ def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> 
             positive = [max(w, FLOOR) for w in row["weights"]]
             axis.plot(row["scores"], positive, "o", ms=2.5, color=color(name, every), label="the map")
             axis.set_yscale("log")
-            axis.set_ylim(FLOOR * 0.7, None)
+            axis.set_ylim(FLOOR * 0.6, TOP)
             axis.text(0.03, 0.97, f"ρ = {row['spearman']:.2f}", transform=axis.transAxes, va="top")
             if row["negative_share"]:
-                axis.text(0.97, 0.05, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
-        legend(drawn, axis)
+                axis.text(0.97, 0.1, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
+        legend(drawn, axis, color(name, every))
 
 
 def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
     maps, softmax = split(rows)
     title = "Does distance alone change a weight? Random queries and keys"
-    with panels(path, title, [*maps], "distance |i − j|, tokens", "mean weight, times the mean over all distances") as (drawn, axes):
+    with panels(path, title, [*maps], "distance |i − j|, tokens", "weight, times the mean weight") as (drawn, axes):
         for name, axis in axes.items():
             row, own = maps[name], color(name, every)
             axis.axhline(1, **QUIET)
@@ -64,8 +65,8 @@ def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None
             if "causal_weight" in row:
                 axis.plot(row["causal_distance"], row["causal_weight"], color=own, ls="", marker="o", ms=3, mfc="white", label="causal")
             axis.set_xscale("log")
-            axis.set_ylim(0, None)
-        legend(drawn, axis)
+            axis.set_ylim(0, 2)
+        legend(drawn, axis, color(name, every))
 
 
 def plot_decay(rows: Sequence[Row], path: Path) -> None:
@@ -83,18 +84,24 @@ def plot_decay(rows: Sequence[Row], path: Path) -> None:
 def plot_cost(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
     """From which length a map is cheaper than softmax: by operations and, if timed, by the clock."""
     rows = sorted(rows, key=lambda row: row["crossover"], reverse=True)
-    timed = any("ratio" in row for row in rows)
-    title = "From which length is a map cheaper than softmax? Attention alone"
-    with figure(path, title, 1, 1, 0.26 * len(rows) + 0.8) as (drawn, axes):
+    title = "From which length is linear attention cheaper than softmax? Attention alone, forward"
+    with figure(path, title, 1, 1, 0.2 * len(rows) + 0.5) as (drawn, axes):
         axis = axes[0][0]
         for y, row in enumerate(rows):
-            own = color(row["map"], every)
-            axis.plot(row["crossover"], y, "o", ms=6, color=own, mfc="white")
-            axis.annotate(f"{row['flops'] / 1000:.1f} kFLOP", (row["crossover"], y), (-6, 0), textcoords="offset points", ha="right", va="center")
-            if timed and row["measured_crossover"]:
-                axis.plot([row["crossover"], row["measured_crossover"]], [y, y], color=own, lw=1)
-                axis.plot(row["measured_crossover"], y, "o", ms=6, color=own)
+            own, ends = color(row["map"], every), [row["crossover"]]
+            axis.plot(ends, y, "o", ms=6, color=own, mfc="white", zorder=3, label="fewer operations (formula)")
+            if measured := row.get("measured_crossover"):
+                ends.append(measured)
+                axis.plot(measured, y, "o", ms=6, color=own, label="less time (measured)")
+            axis.plot(ends, [y] * len(ends), color=own, lw=1)
+            late = "; slower at every length" if "ratio" in row and not measured else ""
+            text = f"{row['flops'] / 1000:.3g} kFLOP a token and head{late}"
+            axis.annotate(text, (max(ends), y), (8, 0), textcoords="offset points", va="center", color="0.3")
         axis.set_yticks(range(len(rows)), [row["map"] for row in rows])
         axis.set_xscale("log", base=2)
+        right = max(max(row["crossover"], row.get("measured_crossover") or 0) for row in rows)
+        axis.set_xlim(None, right * 4)
+        axis.xaxis.set_major_formatter(lambda n, _: short(n))
         axis.set_xlabel("N, tokens a document")
         axis.grid(axis="x", alpha=0.3, linewidth=0.6)
+        legend(drawn, axis, color(rows[0]["map"], every))

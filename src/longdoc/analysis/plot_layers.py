@@ -41,4 +41,4 @@ def plot_layers(layers: Sequence[Row], name: str, path: Path) -> None:
             axis.set_xlabel(text)
         for axis in axes.flat:
             axis.grid(alpha=0.3, linewidth=0.6)
-        legend(drawn, axes[0][0])
+        legend(drawn, axes[0][0], "")

@@ -30,11 +30,16 @@ def show(value: Any) -> str:
 
 def of_variance(rows: Sequence[Row]) -> Table:
     columns = {
-        "map": "map", "features": "features", "orthogonal": "orthogonal", "|q+k|²": "sum_squared",
-        "relative bias": "bias", "± its error": "bias_error", "relative variance": "variance",
-        "by formula": "formula", "within theory": "within_theory",
+        "map": "map", "F": "features", "|q+k|²/√D": "sum_squared", "formula": "formula", "independent": "independent",
+        "orthogonal": "orthogonal", "bias, its errors": "bias", "in theory": "within_theory",
     }  # fmt: skip
-    return table("Random features against exp(q·k/√D)", columns, rows)
+    kinds = ("independent", "orthogonal")
+    shown = [
+        row | {kind: row[kind]["variance"] for kind in kinds}
+        | {"bias": max((row[kind]["bias"] / row[kind]["bias_error"] for kind in kinds), key=abs)}
+        for row in rows
+    ]  # fmt: skip
+    return table("Random features against exp(q·k/√D): relative variance; the larger bias", columns, shown)
 
 
 def of_sharpness(rows: Sequence[Row], tokens: int) -> Table:

@@ -19,7 +19,7 @@ Row = dict[str, Any]  # what is known of one map
 
 @dataclass(frozen=True)
 class Inputs:
-    """One document of queries and keys, normal with standard deviation ``scale``, the same for every map."""
+    """Queries and keys, normal with standard deviation ``scale``, the same for every map."""
 
     tokens: int
     head_dim: int
@@ -27,10 +27,10 @@ class Inputs:
     scale: float
     seed: int
 
-    def queries_and_keys(self) -> tuple[Tensor, Tensor]:
-        """(1, H, N, D) float64, twice."""
+    def queries_and_keys(self, documents: int = 1) -> tuple[Tensor, Tensor]:
+        """(B, H, N, D) float64, twice."""
         generator = torch.Generator().manual_seed(self.seed)
-        shape = (2, 1, self.heads, self.tokens, self.head_dim)
+        shape = (2, documents, self.heads, self.tokens, self.head_dim)
         q, k = torch.randn(shape, generator=generator, dtype=torch.float64) * self.scale
         return q, k
 
@@ -56,8 +56,16 @@ def make_mixer(conf: Path, name: str, head_dim: int, heads: int, seed: int) -> n
 
 
 def make_mixers(conf: Path, names: Iterable[str], inputs: Inputs) -> dict[str, nn.Module]:
-    """Softmax and each named map in float64."""
-    return {n: make_mixer(conf, n, inputs.head_dim, inputs.heads, inputs.seed).double() for n in [SOFTMAX, *names]}
+    """Softmax and each named map in float64; constants that follow the data have seen one step of it."""
+    mixers = {n: make_mixer(conf, n, inputs.head_dim, inputs.heads, inputs.seed).double() for n in [SOFTMAX, *names]}
+    q, k = inputs.queries_and_keys()
+    for name in names:
+        phi = mixers[name].feature_map.train()
+        with torch.no_grad():
+            phi.query(q), phi.key(k)
+        phi.on_optimizer_step(1)
+        phi.eval()
+    return mixers
 
 
 @torch.no_grad()

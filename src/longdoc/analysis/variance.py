@@ -13,9 +13,9 @@ from longdoc.build import build
 from longdoc.feature_maps import Favor, FavorHyperbolic, Oprf, Trigonometric, theory
 
 FEATURES = (16, 64, 256, 1024)
-SUM_SQUARED = (0.1, 0.3, 1.0, 2.0, 4.0, 8.0)  # |q + k|² in scaled units
+SUM_SQUARED = (0.1, 0.3, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)  # |q + k|² in scaled units
 ALL_AT = 64  # features at which every |q + k|² is measured
-JUDGED = 0.3  # beyond, tails are too heavy for a measured variance to mean much
+JUDGED = 0.3  # the largest at which variances are judged
 COSINE = 0.25  # between q and k
 ERRORS, TOLERANCE = 4.0, 0.05
 ELEMENTS = 2**24  # of the projections held at a time
@@ -53,58 +53,59 @@ def estimators(conf: Path, names: Iterable[str], head_dim: int) -> dict[str, dic
 
 
 def variance(conf: Path, names: Sequence[str], head_dim: int, draws: int, seed: int) -> Iterator[Row]:
-    """A row for each estimating map, number of features, kind of projection and |q + k|²."""
+    """A row for each estimating map, number of features and |q + k|², with both kinds of projections in it.
+
+    ``within_theory`` is None beyond |q + k|² = 0.3, where tails are too heavy for a measured variance to mean much.
+    """
     for name, config in estimators(conf, names, head_dim).items():
         for features in FEATURES:
-            points = SUM_SQUARED if features == ALL_AT else (JUDGED,)
             torch.manual_seed(seed)
-            samples = _sample(build(config | {"features": features}), head_dim, features, draws, points)
-            for (orthogonal, sum_squared), (relative, formula, rows) in samples.items():
-                yield {
-                    "map": name, "features": features, "projections": rows, "orthogonal": orthogonal,
-                    "sum_squared": sum_squared, **judge(relative, formula, orthogonal, sum_squared),
-                }  # fmt: skip
+            factory = build(config | {"features": features})
+            points = SUM_SQUARED if features == ALL_AT else (JUDGED,)
+            for row in measure(factory, head_dim, features, min(draws, 2**20 // features), points):
+                yield {"map": name, "features": features, **row}
 
 
-def _sample(
+def measure(
     factory: Callable[..., Any], head_dim: int, features: int, draws: int, points: Sequence[float]
-) -> dict[tuple[bool, float], tuple[Tensor, float, int]]:
-    """Estimates divided by exp(x·y), (draws,), with the formula and m, for orthogonal and independent projections."""
-    draws = min(draws, 2**20 // features)
+) -> Iterator[Row]:
+    """The rows of one map and number of features, from the same draws at every point."""
     at_once = max(1, ELEMENTS // (features * head_dim))
-    parts: dict[tuple[bool, float], list[Tensor]] = {}
+    found: dict[float, dict[str, list[Tensor]]] = {point: {"orthogonal": [], "independent": []} for point in points}
     for start in range(0, draws, at_once):
         phi = factory(head_dim, min(at_once, draws - start))  # a head a draw
-        for orthogonal in (True, False):
-            if not orthogonal:
+        for kind in ("orthogonal", "independent"):
+            if kind == "independent":
                 phi.projection.normal_()
             for point in points:
                 x, y = pair(point, head_dim)
                 if isinstance(phi, Oprf):
-                    phi.a.copy_(theory.oprf_a((x + y).square().sum(), head_dim).expand_as(phi.a))
-                parts.setdefault((orthogonal, point), []).append(estimates(phi, x, y) / (x @ y).exp())
+                    phi.a.copy_(theory.oprf_a(torch.tensor(point), head_dim).expand_as(phi.a))
+                found[point][kind].append(estimates(phi, x, y) / (x @ y).exp())
     m = phi.projection.shape[1]
-    found = {}
-    for (orthogonal, point), values in parts.items():
+    for point, samples in found.items():
         x, y = pair(point, head_dim)
-        formula = FORMULAS[type(phi)](phi, (x + y).square().sum(), (x - y).square().sum(), m)
-        found[orthogonal, point] = (torch.cat(values), formula.item(), m)
-    return found
+        formula = FORMULAS[type(phi)](phi, (x + y).square().sum(), (x - y).square().sum(), m).item()
+        judged = {kind: judge(torch.cat(values), formula, kind == "orthogonal") for kind, values in samples.items()}
+        within = all(row.pop("within_theory") for row in judged.values())
+        yield {
+            "projections": m, "draws": draws, "sum_squared": point, "formula": formula, **judged,
+            "within_theory": within if point <= JUDGED else None,
+        }  # fmt: skip
 
 
-def judge(relative: Tensor, formula: float, orthogonal: bool, sum_squared: float) -> Row:
+def judge(relative: Tensor, formula: float, orthogonal: bool) -> Row:
     """Bias and variance of estimates divided by what they estimate, each with its standard error.
 
     Within theory: a bias within 4 standard errors of 0, and a variance within 5 % (or 4 standard errors, if that is
     more) of the formula for independent projections; for orthogonal ones, no more than so much above it.
     """
-    n = len(relative)
+    root = len(relative) ** 0.5
     squares = (relative - 1).square()  # the mean is known, so this is unbiased
-    bias, bias_error = (relative.mean() - 1).item(), (relative.std() / n**0.5).item()
-    spread, spread_error = squares.mean().item(), (squares.std() / n**0.5).item()
+    bias, bias_error = (relative.mean() - 1).item(), (relative.std() / root).item()
+    spread, spread_error = squares.mean().item(), (squares.std() / root).item()
     off = spread - formula if orthogonal else abs(spread - formula)
-    within = abs(bias) < ERRORS * bias_error and off < max(TOLERANCE * formula, ERRORS * spread_error)
     return {
-        "draws": n, "bias": bias, "bias_error": bias_error, "variance": spread, "variance_error": spread_error,
-        "formula": formula, "within_theory": within if sum_squared <= JUDGED else None,
+        "bias": bias, "bias_error": bias_error, "variance": spread, "variance_error": spread_error,
+        "within_theory": abs(bias) < ERRORS * bias_error and off < max(TOLERANCE * formula, ERRORS * spread_error),
     }  # fmt: skip

@@ -21,9 +21,6 @@ from longdoc.models import Classifier, Encoder
 PROJECT = Path(__file__).resolve().parents[1]
 CONF = PROJECT / "conf"
 
-SIGNED: frozenset[str] = frozenset()
-"""Feature maps whose features may be negative: their weights are no averages."""
-
 # --------------------------------------------------------------------------------------------- oracles
 
 

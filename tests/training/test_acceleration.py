@@ -51,14 +51,16 @@ def test_without_native_bfloat16_one_line_says_so(monkeypatch):
 
 
 class Sum(nn.Module):
-    """Logits from ids, with dropout, so that compiling ahead could disturb the random state."""
+    """Logits from ids, with dropout and a count of documents, so that compiling ahead could disturb its state."""
 
     def __init__(self) -> None:
         super().__init__()
         self.embedding = nn.Embedding(5, 4)
         self.dropout = nn.Dropout(0.5)
+        self.register_buffer("seen", torch.zeros(()))
 
     def forward(self, ids, mask=None):
+        self.seen += len(ids)
         x = self.dropout(self.embedding(ids))
         return x.mean(1) if mask is None else (x * mask[..., None]).sum(1)
 

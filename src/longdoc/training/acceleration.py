@@ -57,7 +57,7 @@ def compile_ahead(
     """Compiles ``model`` in place for every training shape (length, rows, padded); returns the seconds it took.
 
     A shape that was not planned is an error later: dynamo would otherwise fall back to eager, with no more than a
-    warning, after its limit. Parameters, gradients and random state are left as they were.
+    warning, after its limit. Parameters, buffers, gradients and random state are left as they were.
     """
     shapes = list(shapes)
     torch.compiler.reset()  # a job of a sweep must not inherit the recompilations of the jobs before
@@ -66,6 +66,7 @@ def compile_ahead(
     # Inductor's own random numbers do not vectorise on a CPU: dropout would cost more than the matrix products.
     torch._inductor.config.fallback_random = device.type == "cpu"
     model.compile(dynamic=False)
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers()]  # some gather what a training forward sees
     start = time.monotonic()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for length, rows, padded in shapes:
@@ -75,4 +76,6 @@ def compile_ahead(
                 logits = model(ids, mask)
             F.cross_entropy(logits.float(), ids[:, 0]).backward()
     model.zero_grad(set_to_none=True)
+    for buffer, before in buffers:
+        buffer.copy_(before)
     return time.monotonic() - start

@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
 PARTS = ("variance", "sharpness", "monotonicity", "position", "cost")
 MAPS = map_names(CONF)
+DOCUMENTS = 8  # whose weights are averaged by distance
 FACTORS = tuple(2.0**i for i in range(7))  # by which queries grow
 
 
@@ -77,7 +78,9 @@ def document(loaded: Loaded, args: argparse.Namespace) -> torch.Tensor:
     """The first ids (N,) of the document, encoded as the checkpoint encodes."""
     if args.document:
         if "tokenizer" not in loaded.task_state:
-            raise ValueError(f"the task {loaded.config['choices']['task']} reads no text; give --row in place of --document")
+            raise ValueError(
+                f"the task {loaded.config['choices']['task']} reads no text; give --row in place of --document"
+            )
         tokenizer = Tokenizer.from_str(loaded.task_state["tokenizer"])
         tokenizer.encode_special_tokens = True
         ids: Any = tokenizer.encode(args.document.read_text(encoding="utf-8"), add_special_tokens=False).ids
@@ -122,7 +125,7 @@ def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:
         say(report.of_monotonicity(rows))
         plot.plot_monotonicity(rows, MAPS, args.output / "monotonicity.png")
     if "position" in args.parts:
-        found["position"] = rows = position_bias(mixers, q, k)
+        found["position"] = rows = position_bias(mixers, *inputs.queries_and_keys(DOCUMENTS))
         say(report.of_position(rows))
         plot.plot_position(rows, MAPS, args.output / "position.png")
         if rows := decays(CONF, inputs):
@@ -135,7 +138,8 @@ def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:
             lengths, size = sorted(set(args.time_lengths)), (args.head_dim, args.heads)
             add_measured(rows, time_mixers(mixers, *size, lengths, args.time_tokens, args.rounds, args.compile))
         say(report.of_cost(rows, args.head_dim))
-        plot.plot_cost(rows, MAPS, args.output / "cost.png")
+        how = f"measured: forward, float32, {'compiled' if args.compile else 'eager'}, CPU"
+        plot.plot_cost(rows, MAPS, how, args.output / "cost.png")
     return found
 
 

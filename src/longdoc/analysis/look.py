@@ -5,6 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.lines import Line2D  # noqa: E402
+
 # Tol's muted scheme without its yellow (2021): told apart by the colour-blind, and dark enough for a line.
 COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#88CCEE")
 SOFTMAX = {"color": "black", "linestyle": "--", "linewidth": 1.2}
@@ -27,11 +33,6 @@ def figure(
     path: Path, title: str, rows: int, columns: int, height: float, sharex: Any = True, sharey: Any = True
 ) -> Iterator[tuple[Any, Any]]:
     """A figure and its array of axes, saved and closed at the end; ``height`` in inches a row."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     with plt.rc_context(LOOK):
         size = (WIDTH, height * rows + 0.8)
         drawn, axes = plt.subplots(
@@ -44,9 +45,7 @@ def figure(
 
 
 @contextmanager
-def panels(
-    path: Path, title: str, names: Sequence[str], x: str, y: str
-) -> Iterator[tuple[Any, dict[str, Any]]]:
+def panels(path: Path, title: str, names: Sequence[str], x: str, y: str) -> Iterator[tuple[Any, dict[str, Any]]]:
     """A figure with a panel a name on common axes: {name: axis}; the last row may have free places."""
     columns = min(len(names), min((4, 5, 6), key=lambda c: (-len(names) % c, c)))  # the fewest empty places
     rows = -(-len(names) // columns)
@@ -56,21 +55,18 @@ def panels(
             axis.set_visible(False)
         for axis in flat[len(names) - columns : len(names)]:  # the lowest of each column
             axis.tick_params(labelbottom=True)
+            axis.set_xlabel(x)
         for name, axis in zip(names, flat, strict=False):
             axis.set_title(name)
             axis.grid(alpha=0.3, linewidth=0.6)
-        drawn.supxlabel(x, fontsize=9)
         drawn.supylabel(y, fontsize=9)
         yield drawn, dict(zip(names, flat, strict=False))
 
 
-def legend(drawn: Any, axis: Any, own: str, columns: int = 4) -> None:
-    """What the lines of one panel mean, once for all: grey stands for the maps' ``own`` colours."""
-    from matplotlib.lines import Line2D
-
-    handles, labels = axis.get_legend_handles_labels()
-    shown = {}
-    for label, handle in zip(labels, handles, strict=True):
+def legend(drawn: Any, axes: Sequence[Any], own: str, columns: int = 4) -> None:
+    """What the lines mean, once for all panels: grey stands for the maps' colours, of which ``own`` is one."""
+    shown: dict[str, Any] = {}
+    for handle, label in (pair for axis in axes for pair in zip(*axis.get_legend_handles_labels(), strict=True)):
         if isinstance(handle, Line2D) and handle.get_color() == own:
             fill = handle.get_markerfacecolor()
             line = Line2D([], [])

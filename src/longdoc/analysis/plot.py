@@ -26,11 +26,18 @@ def plot_sharpness(rows: Sequence[Row], tokens: int, every: Sequence[str], path:
         for name, axis in axes.items():
             axis.axhline(math.log(tokens), label=f"uniform over {tokens} tokens: ln {tokens}", **QUIET)
             axis.plot(softmax["factors"], softmax["entropy"], label="softmax", **SOFTMAX)
-            axis.plot(maps[name]["factors"], maps[name]["entropy"], color=color(name, every), label="the map", marker="o", ms=3)
+            axis.plot(
+                maps[name]["factors"],
+                maps[name]["entropy"],
+                color=color(name, every),
+                label="the map",
+                marker="o",
+                ms=3,
+            )
             axis.set_xscale("log", base=2)
             axis.set_xticks(softmax["factors"][::2], [f"×{f:g}" for f in softmax["factors"][::2]])
             axis.set_ylim(0, 1.1 * math.log(tokens))
-        legend(drawn, axis, color(name, every))
+        legend(drawn, [axis], color(name, every))
 
 
 def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
@@ -50,7 +57,7 @@ def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> 
             axis.text(0.03, 0.97, f"ρ = {row['spearman']:.2f}", transform=axis.transAxes, va="top")
             if row["negative_share"]:
                 axis.text(0.97, 0.1, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
-        legend(drawn, axis, color(name, every))
+        legend(drawn, [axis], color(name, every))
 
 
 def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
@@ -63,10 +70,19 @@ def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None
             axis.plot(softmax["distance"], softmax["weight"], label="softmax", **SOFTMAX)
             axis.plot(row["distance"], row["weight"], color=own, label="the map, bidirectional")
             if "causal_weight" in row:
-                axis.plot(row["causal_distance"], row["causal_weight"], color=own, ls="", marker="o", ms=3, mfc="white", label="causal")
+                axis.plot(
+                    row["causal_distance"],
+                    row["causal_weight"],
+                    color=own,
+                    ls="",
+                    marker="o",
+                    ms=3,
+                    mfc="white",
+                    label="causal",
+                )
             axis.set_xscale("log")
             axis.set_ylim(0, 2)
-        legend(drawn, axis, color(name, every))
+        legend(drawn, [axis], color(name, every))
 
 
 def plot_decay(rows: Sequence[Row], path: Path) -> None:
@@ -81,10 +97,10 @@ def plot_decay(rows: Sequence[Row], path: Path) -> None:
         axes[0][0].set_ylabel("share of a weight that is left")
 
 
-def plot_cost(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
-    """From which length a map is cheaper than softmax: by operations and, if timed, by the clock."""
+def plot_cost(rows: Sequence[Row], every: Sequence[str], how: str, path: Path) -> None:
+    """From which length a map is cheaper than softmax: by operations and, if timed, by the clock; ``how`` it was."""
     rows = sorted(rows, key=lambda row: row["crossover"], reverse=True)
-    title = "From which length is linear attention cheaper than softmax? Attention alone, forward"
+    title = "From which length is linear attention cheaper than softmax? Attention alone"
     with figure(path, title, 1, 1, 0.2 * len(rows) + 0.5) as (drawn, axes):
         axis = axes[0][0]
         for y, row in enumerate(rows):
@@ -92,10 +108,14 @@ def plot_cost(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
             axis.plot(ends, y, "o", ms=6, color=own, mfc="white", zorder=3, label="fewer operations (formula)")
             if measured := row.get("measured_crossover"):
                 ends.append(measured)
-                axis.plot(measured, y, "o", ms=6, color=own, label="less time (measured)")
+                axis.plot(measured, y, "o", ms=6, color=own, label=f"less time ({how})")
             axis.plot(ends, [y] * len(ends), color=own, lw=1)
-            late = "; slower at every length" if "ratio" in row and not measured else ""
-            text = f"{row['flops'] / 1000:.3g} kFLOP a token and head{late}"
+            text = f"{row['flops'] / 1000:.3g} kFLOP a token and head"
+            if "ratio" in row:
+                first, last = min(row["ratio"]), max(row["ratio"])
+                text += {None: f", slower up to {short(last)}", first: f", faster from {first} or less"}.get(
+                    measured, ""
+                )
             axis.annotate(text, (max(ends), y), (8, 0), textcoords="offset points", va="center", color="0.3")
         axis.set_yticks(range(len(rows)), [row["map"] for row in rows])
         axis.set_xscale("log", base=2)
@@ -104,4 +124,4 @@ def plot_cost(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
         axis.xaxis.set_major_formatter(lambda n, _: short(n))
         axis.set_xlabel("N, tokens a document")
         axis.grid(axis="x", alpha=0.3, linewidth=0.6)
-        legend(drawn, axis, color(rows[0]["map"], every))
+        legend(drawn, [axis], color(rows[0]["map"], every))

@@ -9,6 +9,9 @@ from longdoc.analysis.subjects import Row
 from longdoc.analysis.variance import ALL_AT, ERRORS, JUDGED
 
 
+LENGTHS = (0.1, 0.3, 1, 3, 8)  # |q + k|² labelled on the axis
+
+
 def looks(own: str) -> dict[str, dict[str, Any]]:
     """Markers of measured points by the kind of their projections."""
     marker = {"marker": "o", "ms": 4.5, "ls": "", "color": own}
@@ -44,11 +47,13 @@ def plot_variance(rows: Sequence[Row], every: Sequence[str], path: Path) -> None
                 axis.minorticks_off()
                 axis.set_xlabel("features")
             column[2].axhline(1, color="0.55", lw=0.8)
+            column[2].set_xticks(LENGTHS, [f"{length:g}" for length in LENGTHS])
+            column[2].minorticks_off()
             column[2].set_xlabel("|q + k|² / √D")
             column[0].set_title(name)
             for axis in column:
                 axis.grid(alpha=0.3, linewidth=0.6)
-        axes[0][0].set_ylabel(f"relative error\nat |q + k|²/√D = {JUDGED:g}")
+        axes[0][0].set_ylabel(f"relative standard deviation\nat |q + k|²/√D = {JUDGED:g}")
         axes[1][0].set_ylabel(f"bias ± 4 standard errors, %\nat |q + k|²/√D = {JUDGED:g}")
-        axes[2][0].set_ylabel(f"relative error\nof {ALL_AT} features")
-        legend(drawn, axes[0][0], color(names[0], every))
+        axes[2][0].set_ylabel(f"relative standard deviation\nof {ALL_AT} features")
+        legend(drawn, [axes[0][0]], color(names[0], every))

@@ -20,18 +20,20 @@ def table(title: str, columns: Mapping[str, str], rows: Sequence[Row]) -> Table:
 
 
 def show(value: Any) -> str:
-    """Three digits; nothing where nothing is known."""
+    """Two or three digits; nothing where nothing is known."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.1e}" if 0 < abs(value) < 0.01 else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def of_variance(rows: Sequence[Row]) -> Table:
     columns = {
-        "map": "map", "F": "features", "|q+k|²/√D": "sum_squared", "formula": "formula", "independent": "independent",
-        "orthogonal": "orthogonal", "bias, its errors": "bias", "in theory": "within_theory",
+        "map": "map", "F": "features", "|q+k|²": "sum_squared", "formula": "formula", "indep.": "independent", "orthog.": "orthogonal",
+        "bias": "bias", "within": "within_theory",
     }  # fmt: skip
     kinds = ("independent", "orthogonal")
     shown = [
@@ -39,7 +41,11 @@ def of_variance(rows: Sequence[Row]) -> Table:
         | {"bias": max((row[kind]["bias"] / row[kind]["bias_error"] for kind in kinds), key=abs)}
         for row in rows
     ]  # fmt: skip
-    return table("Random features against exp(q·k/√D): relative variance; the larger bias", columns, shown)
+    return table(
+        "Random features against exp(q·k/√D): relative variance; bias in standard errors; |q+k|² over √D",
+        columns,
+        shown,
+    )
 
 
 def of_sharpness(rows: Sequence[Row], tokens: int) -> Table:
@@ -65,13 +71,12 @@ def of_decays(rows: Sequence[Row]) -> Table:
 
 
 def of_cost(rows: Sequence[Row], head_dim: int) -> Table:
-    columns = {"map": "map", "features": "features", "FLOP": "flops", "fewer than softmax from N": "crossover"}
-    if "ratio" in rows[0]:
-        shown = [row | {n: ratio for n, ratio in row["ratio"].items()} for row in rows]
-        columns |= {f"speed / softmax's at {n}": n for n in rows[0]["ratio"]}
-        columns |= {"faster from N": "measured_crossover"}
-        return table(f"Cost a token and head, D = {head_dim}", columns, shown)
-    return table(f"Cost a token and head, D = {head_dim}", columns, rows)
+    columns = {"map": "map", "F": "features", "FLOP": "flops", "fewer from": "crossover"}
+    title = f"Operations a token and head (D = {head_dim}), and the N from which softmax takes more"
+    if "ratio" not in rows[0]:
+        return table(title, columns, rows)
+    columns |= {f"N={n}": n for n in rows[0]["ratio"]} | {"faster from": "measured_crossover"}
+    return table(f"{title}; speed / softmax's", columns, [row | row["ratio"] for row in rows])
 
 
 def of_layers(layers: Sequence[Row], name: str) -> Table:

@@ -49,7 +49,11 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--maps", nargs="+", default=MAPS, metavar="NAME", help="words of conf/feature_map (default: all)")
     add("--parts", nargs="+", default=PARTS, choices=PARTS, help="(default: all)")
     add("--tokens", type=int, help="of the document (default: 512; of a checkpoint's at most 2048)")
-    sizes = {"head-dim": 32, "heads": 4, "seed": 0}
+    sizes = {
+        "head-dim": 16,  # no map projects so few to fewer
+        "heads": 4,
+        "seed": 0,
+    }
     for name, value in sizes.items():
         add(f"--{name}", type=int, default=value, help="default: %(default)s")
     add("--scale", type=float, default=1.0, help="standard deviation of queries and keys (default: %(default)s)")
@@ -102,7 +106,7 @@ def of_checkpoint(args: argparse.Namespace, say: Any) -> dict[str, Any]:
     choices = loaded.config["choices"]
     name = choices["feature_map"] if choices["attention"] != SOFTMAX else SOFTMAX
     say(report.of_layers(layers, name))
-    plot_layers(layers, name, args.output / "checkpoint.png")
+    plot_layers(layers, name, MAPS, args.output / "checkpoint.png")
     return {"choices": choices, "step": loaded.step, "tokens": len(ids), "layers": layers}
 
 

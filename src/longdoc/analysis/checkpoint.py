@@ -1,13 +1,10 @@
 """A trained encoder's own queries, keys and weights on one document, layer by layer."""
 
 import copy
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from longdoc.analysis.measures import distance_profile, entropy, spearman
@@ -33,7 +30,7 @@ class Layer:
 
         It is linear in them but for a norm at its end, which only scales a query's weights.
         """
-        mixer = copy.deepcopy(self.mixer).double()
+        mixer: Any = copy.deepcopy(self.mixer).double()
         if getattr(mixer, "norm", None) is not None:
             mixer.norm = None
         values = torch.eye(self.k.shape[2], dtype=torch.float64).expand(*self.k.shape[:3], -1)
@@ -88,7 +85,7 @@ def analyse_layer(number: int, layer: Layer) -> Row:
             "negative_share": (own[h] < 0).double().mean().item(),
             "sum_squared": [_quantile(sum_squared[h], part) for part in QUANTILES],
         })  # fmt: skip
-    distances, weight = distance_profile(own)
+    distances, _ = distance_profile(own)
     return {
         "layer": number,
         "mixer": type(layer.mixer).__name__,

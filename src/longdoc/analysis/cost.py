@@ -3,16 +3,16 @@
 import time
 from collections.abc import Mapping, Sequence
 from statistics import median
+from typing import Any
 
 import torch
-from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from longdoc.analysis.subjects import SOFTMAX, Row
+from longdoc.analysis.subjects import SOFTMAX, Mixers, Row
 from longdoc.speed import crossover
 
 
-def cost(mixers: Mapping[str, nn.Module], head_dim: int, heads: int) -> list[Row]:
+def cost(mixers: Mixers, head_dim: int, heads: int) -> list[Row]:
     """Floating point operations a token and head, a multiplication and an addition counted as two.
 
     Softmax: 4 N D. Linear attention: 4 F D for keys times values and queries times the state, 4 F for the normaliser,
@@ -29,7 +29,7 @@ def cost(mixers: Mapping[str, nn.Module], head_dim: int, heads: int) -> list[Row
     return rows
 
 
-def map_flops(feature_map: nn.Module, head_dim: int, heads: int, tokens: int = 64) -> float:
+def map_flops(feature_map: Any, head_dim: int, heads: int, tokens: int = 64) -> float:
     """Matrix products in a map of one query and one key of a head, read off a run."""
     dtype = next((t.dtype for t in feature_map.parameters()), torch.float32)
     x = torch.zeros(1, heads, tokens, head_dim, dtype=dtype)
@@ -41,7 +41,7 @@ def map_flops(feature_map: nn.Module, head_dim: int, heads: int, tokens: int = 6
 
 
 def time_mixers(
-    mixers: Mapping[str, nn.Module], head_dim: int, heads: int, lengths: Sequence[int], tokens: int, rounds: int,
+    mixers: Mixers, head_dim: int, heads: int, lengths: Sequence[int], tokens: int, rounds: int,
     compiled: bool = False,
 ) -> dict[str, dict[int, float]]:  # fmt: skip
     """Median seconds of a forward pass in float32 over ``tokens`` in documents of each length: {name: {N: seconds}}.

@@ -8,14 +8,14 @@ from typing import Any
 import matplotlib
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
 
 # Tol's muted scheme without its yellow (2021): told apart by the colour-blind, and dark enough for a line.
 COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#88CCEE")
 SOFTMAX = {"color": "black", "linestyle": "--", "linewidth": 1.2}
 QUIET = {"color": "0.55", "linestyle": ":", "linewidth": 1.0}
-LOOK: dict[str, Any] = {
+LOOK: Any = {
     "font.size": 8, "axes.titlesize": 8.5, "axes.titleweight": "bold", "axes.spines.top": False,
     "axes.spines.right": False, "figure.titlesize": 11, "legend.frameon": False, "lines.linewidth": 1.6,
 }  # fmt: skip

@@ -13,7 +13,7 @@ def shares(weights: Tensor) -> Tensor:
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """-sum w ln w of the shares in nats, (..., N, N) -> (..., N): ln N where all are read alike, 0 where only one is."""
+    """-sum w ln w of the shares in nats, (..., N, N) -> (..., N): ln N where all are read alike, 0 where one is."""
     return torch.special.entr(shares(weights)).sum(-1)
 
 

@@ -1,12 +1,12 @@
 """Sharpness, monotonicity and position bias of every mixer on the same queries and keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from longdoc.analysis.measures import causal, distance_profile, entropy, spearman
-from longdoc.analysis.subjects import Row, is_causal, weights
+from longdoc.analysis.subjects import Mixers, Row, is_causal, weights
 
 SHOWN_KEYS = 64
 LOW = -1.0  # below it the Taylor kernel 1 + s + s²/2 rises again
@@ -14,7 +14,7 @@ FEWEST_LOW = 8
 NEAR, FAR = 1 / 16, 1 / 2  # of the document
 
 
-def sharpness(mixers: Mapping[str, nn.Module], q: Tensor, k: Tensor, factors: Sequence[float]) -> list[Row]:
+def sharpness(mixers: Mixers, q: Tensor, k: Tensor, factors: Sequence[float]) -> list[Row]:
     """Mean entropy of the weights, in nats, as queries grow by each factor.
 
     Softmax tends to 0. A map with bounded key features cannot (entropy >= ln N - ln(max / min)), and one that is
@@ -32,7 +32,7 @@ def sharpness(mixers: Mapping[str, nn.Module], q: Tensor, k: Tensor, factors: Se
     return rows
 
 
-def monotonicity(mixers: Mapping[str, nn.Module], q: Tensor, k: Tensor) -> list[Row]:
+def monotonicity(mixers: Mixers, q: Tensor, k: Tensor) -> list[Row]:
     """Spearman's correlation of a query's weights with s = q·k / sqrt(D), the mean over queries and heads.
 
     ``spearman_low`` is that among keys with s < -1; ``scores`` and ``weights`` are one query's, every few keys,
@@ -61,7 +61,7 @@ def _spearman_low(scores: Tensor, found: Tensor) -> float | None:
     return mean(values) if values else None
 
 
-def position_bias(mixers: Mapping[str, nn.Module], q: Tensor, k: Tensor) -> list[Row]:
+def position_bias(mixers: Mixers, q: Tensor, k: Tensor) -> list[Row]:
     """Mean share of a query's reading against distance, bidirectional and causal, times the number of tokens it sees.
 
     ``near_over_far`` divides the mean over the nearest sixteenth of the document by that over its far half: 1 where

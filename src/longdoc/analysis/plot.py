@@ -88,7 +88,7 @@ def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None
 def plot_decay(rows: Sequence[Row], path: Path) -> None:
     """A panel a decay: each head, or the quantiles of its channels, with its effective window."""
     title = "How far does a decay see, before training?"
-    with figure(path, title, 1, len(rows), 2.8) as (drawn, axes):
+    with figure(path, title, 1, len(rows), 2.8) as (_, axes):
         for axis, row in zip(axes[0], rows, strict=True):
             for i, (profile, window) in enumerate(zip(row["profiles"], row["windows"], strict=True)):
                 axis.plot(row["distances"], profile, color=f"C{i}")

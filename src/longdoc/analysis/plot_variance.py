@@ -8,7 +8,6 @@ from longdoc.analysis.look import color, figure, legend
 from longdoc.analysis.subjects import Row
 from longdoc.analysis.variance import ALL_AT, ERRORS, JUDGED
 
-
 LENGTHS = (0.1, 0.3, 1, 3, 8)  # |q + k|² labelled on the axis
 
 

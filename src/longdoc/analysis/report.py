@@ -32,8 +32,8 @@ def show(value: Any) -> str:
 
 def of_variance(rows: Sequence[Row]) -> Table:
     columns = {
-        "map": "map", "F": "features", "|q+k|²": "sum_squared", "formula": "formula", "indep.": "independent", "orthog.": "orthogonal",
-        "bias": "bias", "within": "within_theory",
+        "map": "map", "F": "features", "|q+k|²": "sum_squared", "formula": "formula", "indep.": "independent",
+        "orthog.": "orthogonal", "bias": "bias", "within": "within_theory",
     }  # fmt: skip
     kinds = ("independent", "orthogonal")
     shown = [

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import OmegaConf
 from torch import Tensor
 
-from longdoc.analysis.subjects import Row
+from longdoc.analysis.subjects import Row, read
 from longdoc.build import build
 from longdoc.feature_maps import Favor, FavorHyperbolic, Oprf, Trigonometric, theory
 
@@ -48,7 +47,7 @@ def estimates(phi: Any, x: Tensor, y: Tensor) -> Tensor:
 
 def estimators(conf: Path, names: Iterable[str], head_dim: int) -> dict[str, dict[str, Any]]:
     """The configs of those maps that estimate softmax's kernel."""
-    configs = {name: OmegaConf.to_container(OmegaConf.load(conf / "feature_map" / f"{name}.yaml")) for name in names}
+    configs = {name: read(conf, "feature_map", name) for name in names}
     return {name: config for name, config in configs.items() if type(build(config)(head_dim, 1)) in FORMULAS}
 
 

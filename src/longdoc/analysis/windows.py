@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from omegaconf import OmegaConf
 from torch import Tensor
 
 from longdoc.analysis.measures import decay_profile, effective_window
-from longdoc.analysis.subjects import Inputs, Row
+from longdoc.analysis.subjects import Inputs, Row, read
 from longdoc.build import build
 
 POINTS = 40
@@ -20,7 +19,7 @@ def decays(conf: Path, inputs: Inputs) -> list[Row]:
     x = torch.randn(1, inputs.tokens, inputs.heads * inputs.head_dim)
     rows = []
     for path in sorted((conf / "decay").glob("*.yaml")):
-        module = build(OmegaConf.load(path))(inputs.head_dim, inputs.heads, inputs.head_dim)
+        module = build(read(conf, "decay", path.stem))(inputs.head_dim, inputs.heads, inputs.head_dim)
         with torch.no_grad():
             log_decay = module(x)
         if log_decay is not None:

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
 PARTS = ("variance", "sharpness", "monotonicity", "position", "cost")
 MAPS = map_names(CONF)
-DOCUMENTS = 8  # whose weights are averaged by distance
+PAIRS = 2**21  # of tokens a head, at least one document's, whose weights are averaged by distance
 FACTORS = tuple(2.0**i for i in range(7))  # by which queries grow
 
 
@@ -129,7 +129,7 @@ def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:
         say(report.of_monotonicity(rows))
         plot.plot_monotonicity(rows, MAPS, args.output / "monotonicity.png")
     if "position" in args.parts:
-        found["position"] = rows = position_bias(mixers, *inputs.queries_and_keys(DOCUMENTS))
+        found["position"] = rows = position_bias(mixers, *inputs.queries_and_keys(max(1, PAIRS // inputs.tokens**2)))
         say(report.of_position(rows))
         plot.plot_position(rows, MAPS, args.output / "position.png")
         if rows := decays(CONF, inputs):

@@ -43,9 +43,11 @@ def monotonicity(mixers: Mixers, q: Tensor, k: Tensor) -> list[Row]:
     rows = []
     for name, mixer in mixers.items():
         found = weights(mixer, q, k)
+        by_head = spearman(scores, found).mean(-1)[0]
         rows.append({
             "map": name,
-            "spearman": spearman(scores, found).mean().item(),
+            "spearman": by_head.mean().item(),
+            "by_head": by_head.tolist(),
             "spearman_low": _spearman_low(scores, found),
             "negative_share": (found < 0).double().mean().item(),
             "scores": scores[0, 0, 0, order].tolist(),

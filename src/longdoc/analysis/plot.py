@@ -42,7 +42,7 @@ def plot_sharpness(rows: Sequence[Row], tokens: int, every: Sequence[str], path:
 
 def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> None:
     maps, softmax = split(rows)
-    title = "Does a larger q·k mean a larger weight? A query's weights; ρ: Spearman, over all queries"
+    title = "Does a larger q·k mean a larger weight? One query's weights; ρ: Spearman, its head's mean"
     with panels(path, title, [*maps], "s = q·k / √D", "weight, times the mean weight") as (drawn, axes):
         for name, axis in axes.items():
             row = maps[name]
@@ -51,10 +51,19 @@ def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> 
                 axis.axvspan(low, LOW, color="0.93", label=f"s < {LOW:g}, where 1 + s + s²/2 falls with s")
             axis.plot(softmax["scores"], softmax["weights"], label="softmax", **SOFTMAX)
             positive = [max(w, FLOOR) for w in row["weights"]]
-            axis.plot(row["scores"], positive, "o", ms=2.5, color=color(name, every), label="the map")
+            axis.plot(
+                row["scores"],
+                positive,
+                "o",
+                ms=2.5,
+                color=color(name, every),
+                label=f"the map ({FLOOR:g} or less: on the lowest line)",
+            )
             axis.set_yscale("log")
             axis.set_ylim(FLOOR * 0.6, TOP)
-            axis.text(0.03, 0.97, f"ρ = {row['spearman']:.2f}", transform=axis.transAxes, va="top")
+            axis.text(
+                0.03, 0.97, f"ρ = {row['by_head'][0]:.2f}".replace("-0.00", "0.00"), transform=axis.transAxes, va="top"
+            )
             if row["negative_share"]:
                 axis.text(0.97, 0.1, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
         legend(drawn, [axis], color(name, every))

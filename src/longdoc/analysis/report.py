@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich import box
 from rich.table import Table
 
 from longdoc.analysis.subjects import Row
@@ -11,7 +12,7 @@ from longdoc.analysis.subjects import Row
 
 def table(title: str, columns: Mapping[str, str], rows: Sequence[Row]) -> Table:
     """One row a map; ``columns`` are heading and key."""
-    grid = Table(title=title, title_justify="left")
+    grid = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))  # narrow: pipes are
     for i, heading in enumerate(columns):
         grid.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
@@ -27,7 +28,13 @@ def show(value: Any) -> str:
         return "yes" if value else "no"
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.1e}" if 0 < abs(value) < 0.01 else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return (
+        f"{value:.1e}".replace("e-0", "e-")
+        if 0 < abs(value) < 0.01
+        else f"{value:,.0f}"
+        if abs(value) >= 1000
+        else f"{value:.3g}"
+    )
 
 
 def of_variance(rows: Sequence[Row]) -> Table:
@@ -56,8 +63,12 @@ def of_sharpness(rows: Sequence[Row], tokens: int) -> Table:
 
 
 def of_monotonicity(rows: Sequence[Row]) -> Table:
-    columns = {"map": "map", "all keys": "spearman", "s < -1": "spearman_low", "negative weights": "negative_share"}
-    return table("Spearman's correlation of a query's weights with s = q·k/√D", columns, rows)
+    columns = {
+        "map": "map", "mean": "spearman", "lowest head": "lowest", "highest head": "highest", "s < -1": "spearman_low",
+        "negative weights": "negative_share",
+    }  # fmt: skip
+    shown = [row | {"lowest": min(row["by_head"]), "highest": max(row["by_head"])} for row in rows]
+    return table("Spearman's correlation of a query's weights with s = q·k/√D", columns, shown)
 
 
 def of_position(rows: Sequence[Row]) -> Table:

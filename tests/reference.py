@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
+from longdoc.attention.ops import NORMALIZERS
 from longdoc.build import build
 from longdoc.models import Classifier, Encoder
 
@@ -35,37 +36,87 @@ def turned(x: Tensor, positions: Tensor) -> Tensor:
     return torch.cat([pairs.real, pairs.imag], dim=-1)
 
 
-def linear_weights(q: Tensor, k: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-    """Weights (B, H, N, N) of linear attention from features, float64; a row without any is a plain mean."""
+def decay_weights(log_decay: Tensor, tokens: int) -> Tensor:
+    """exp(-|c_i - c_j|), c the cumulative sum of log_decay (H,), (B, H, N) or (B, H, N, F) -> (B, H, N, N, F | 1)."""
+    log_decay = log_decay.double()
+    if log_decay.dim() == 1:
+        log_decay = log_decay[None, :, None].expand(1, -1, tokens)
+    if log_decay.dim() == 3:
+        log_decay = log_decay[..., None]
+    c = log_decay.cumsum(2)
+    between = c[:, :, :, None] - c[:, :, None]
+    earlier = torch.ones(tokens, tokens).tril().bool()[..., None]
+    return torch.where(earlier, between, -between).exp()
+
+
+def linear_weights(
+    q: Tensor,
+    k: Tensor,
+    mask: Tensor | None = None,
+    positions: Tensor | None = None,
+    log_decay: Tensor | None = None,
+    causal: bool = False,
+    normalizer: str = "sum",
+) -> Tensor:
+    """Weights (B, H, N, N) of linear attention from features, float64; a row without any is a plain mean.
+
+    positions: of rotary positions, which turn the numerator.
+    """
     q, k = q.double(), k.double()
     real = torch.ones(q.shape[0], k.shape[2], dtype=torch.bool) if mask is None else mask
     real = real[:, None, None, :].double()
-    scores = torch.einsum("bhif,bhjf->bhij", q, k) * real
-    total = scores.sum(-1, keepdim=True)
-    if positions is not None:
-        scores = torch.einsum("bhif,bhjf->bhij", turned(q, positions), turned(k, positions)) * real
-    mean = real / real.sum(-1, keepdim=True).clamp(min=1)
-    return torch.where(total == 0, mean, scores / torch.where(total == 0, 1, total))
+    if causal:
+        real = real * torch.ones(q.shape[2], k.shape[2]).double().tril()
+    decay = torch.ones(1).double() if log_decay is None else decay_weights(log_decay, q.shape[2])
+
+    def scores(q: Tensor, k: Tensor) -> Tensor:
+        return (q[:, :, :, None] * k[:, :, None] * decay).sum(-1) * real
+
+    total = scores(q, k).sum(-1, keepdim=True)
+    weights = scores(q, k) if positions is None else scores(turned(q, positions), turned(k, positions))
+    if normalizer == "none":
+        return weights
+    count = real.sum(-1, keepdim=True).clamp(min=1)
+    average = weights / torch.where(total == 0, 1, total)
+    if normalizer == "magnitude":
+        average = (1 + total / count) * average - total / count * real / count
+    return torch.where(total == 0, real / count, average)
 
 
-def linear_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, positions: Tensor | None = None
-) -> Tensor:
-    """Linear attention from features, through its (N, N) weights, float64."""
-    return linear_weights(q, k, mask, positions) @ v.double()
+def linear_attention(q: Tensor, k: Tensor, v: Tensor, *conditions: Any, **more: Any) -> Tensor:
+    """Linear attention from features, through its (N, N) weights, float64; conditions as of linear_weights."""
+    return linear_weights(q, k, *conditions, **more) @ v.double()
 
 
 def softmax_attention(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, positions: Tensor | None = None
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    positions: Tensor | None = None,
+    causal: bool = False,
+    window: int | None = None,
 ) -> Tensor:
-    """Softmax attention from its definition, float64; a document without a real token reads every token."""
+    """Softmax attention from its definition, float64; a document without a real token reads every token.
+
+    causal: no token reads later ones. window: none reads further than so many tokens; padding then reads itself.
+    """
     if positions is not None:
         q, k = turned(q, positions), turned(k, positions)
     scores = torch.einsum("bhid,bhjd->bhij", q.double(), k.double()) / q.shape[-1] ** 0.5
     weights = scores.exp()
-    if mask is not None:
-        real = mask | ~mask.any(-1, keepdim=True)
-        weights = weights * real[:, None, None, :]
+    tokens = torch.arange(q.shape[2])
+    distance = tokens[:, None] - tokens
+    allowed = torch.ones(q.shape[0], 1, len(tokens), len(tokens), dtype=torch.bool)
+    if mask is not None and (causal or window):
+        allowed = allowed & (mask[:, None, None, :] | (distance == 0))
+    elif mask is not None:
+        allowed = allowed & (mask | ~mask.any(-1, keepdim=True))[:, None, None, :]
+    if causal:
+        allowed = allowed & (distance >= 0)
+    if window is not None:
+        allowed = allowed & (distance.abs() <= window)
+    weights = weights * allowed
     return weights / weights.sum(-1, keepdim=True) @ v.double()
 
 
@@ -82,24 +133,41 @@ def names(group: str) -> list[str]:
     return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
 
 
-FEATURE_MAPS: list[tuple[str, Callable[..., nn.Module]]] = [
+Factory = Callable[..., nn.Module]
+
+FEATURE_MAPS: list[tuple[str, Factory]] = [
     (name, build(load(f"feature_map/{name}"))) for name in names("feature_map")
 ]
 """Every feature map of conf/: its word and its factory (head_dim, heads)."""
 
+DECAYS: list[tuple[str, Factory]] = [(name, build(load(f"decay/{name}"))) for name in names("decay")]
+"""Every decay of conf/: its word and its factory (head_dim, heads, feature_dim)."""
 
-def _mixers() -> Iterator[tuple[str, Callable[[int, int], nn.Module]]]:
-    for attention in names("attention"):
-        config = load(f"attention/{attention}")
-        if "feature_map" in config:
-            for name in names("feature_map"):
-                yield name, build({**config, "feature_map": load(f"feature_map/{name}")})
-        else:
-            yield attention, build(config)
+
+def linear(feature_map: str = "elu", decay: str = "none", **options: Any) -> Factory:
+    """A factory of linear attention from words of conf/."""
+    parts = {"feature_map": load(f"feature_map/{feature_map}"), "decay": load(f"decay/{decay}")}
+    return build(load("attention/linear") | parts | options)
+
+
+def _mixers() -> Iterator[tuple[str, Factory]]:
+    for name in names("feature_map"):
+        yield name, linear(name)
+    for name in names("decay"):
+        if name != "none":
+            yield f"elu-{name}", linear(decay=name)
+    for normalizer in NORMALIZERS:
+        if normalizer != "sum":
+            yield f"elu-{normalizer}", linear(normalizer=normalizer)
+    yield "elu-fixed-causal", linear(decay="fixed", causal=True)
+    for name in names("attention"):
+        if name != "linear":
+            yield name, build(load(f"attention/{name}"))
+            yield f"{name}-causal", build(load(f"attention/{name}") | {"causal": True})
 
 
 MIXERS = list(_mixers())
-"""Every way to mix tokens: each attention of conf/, with each feature map where it takes one."""
+"""Every way to mix tokens: linear attention with each feature map, decay and normalizer, and each other attention."""
 
 
 def each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -129,6 +197,20 @@ def classifier(
             if parameter.ndim == 1:
                 parameter.add_(0.2 * torch.randn_like(parameter))
     return model.to(dtype)
+
+
+def with_gradients(function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:
+    """The value, and the gradients of a fixed random projection of it."""
+    inputs = [x.detach().clone().requires_grad_() for x in inputs]
+    out = function(*inputs)
+    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(3)).to(out.dtype)
+    return [out.detach(), *torch.autograd.grad((out * direction).sum(), inputs, materialize_grads=True)]
+
+
+def assert_agree(actual: list[Tensor], expected: list[Tensor], tolerance: float = 1e-10) -> None:
+    """Each as near its counterpart as the tolerance says, relatively or absolutely."""
+    for a, b in zip(actual, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 def relative_error(actual: Tensor, expected: Tensor) -> float:

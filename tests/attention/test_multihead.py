@@ -13,21 +13,29 @@ WIDTH, HEADS = 16, 2
 
 def by_hand(module, x, mask, positions):
     """One head after the other, from the rows of the joint projection that are its own."""
-    size = WIDTH // HEADS
+    size, mixer = WIDTH // HEADS, module.mixer
+    turned = positions if module.rotary else None
     mixed = []
     for head in range(HEADS):
         parts = []
-        for part in range(3):
+        for part, norm in enumerate((module.query_norm, module.key_norm, torch.nn.Identity())):
             rows = slice(part * WIDTH + head * size, part * WIDTH + (head + 1) * size)
-            parts.append((x @ module.qkv.weight[rows].T)[:, None])
+            parts.append(norm(x @ module.qkv.weight[rows].T)[:, None])
         q, k, v = parts
-        if isinstance(module.mixer, LinearAttention):
-            phi = module.mixer.feature_map
+        if isinstance(mixer, LinearAttention):
+            phi, log_decay = mixer.feature_map, mixer.decay(x)
+            if log_decay is not None:
+                log_decay = log_decay[head : head + 1] if log_decay.dim() == 1 else log_decay[:, head : head + 1]
             # All heads at once, since a map may differ from head to head.
-            q, k = (f(torch.cat([y] * HEADS, dim=1))[:, head : head + 1] for f, y in ((phi.query, q), (phi.key, k)))
-            mixed.append(linear_attention(q, k, v, mask, positions)[:, 0])
+            q, k = (
+                f(torch.cat([y] * HEADS, dim=1), positions, mask)[:, head : head + 1]
+                for f, y in ((phi.query, q), (phi.key, k))
+            )
+            out = linear_attention(q, k, v, mask, turned, log_decay, mixer.causal, mixer.normalizer)
+            mixed.append((out if mixer.norm is None else mixer.norm(out))[:, 0])
         else:
-            mixed.append(softmax_attention(q, k, v, mask, positions)[:, 0])
+            window = getattr(mixer, "window", None)
+            mixed.append(softmax_attention(q, k, v, mask, turned, mixer.causal, window)[:, 0])
     joined = torch.cat(mixed, dim=-1)
     if module.gate is not None:
         opening = x @ module.gate.weight.T
@@ -36,14 +44,13 @@ def by_hand(module, x, mask, positions):
 
 
 @pytest.mark.parametrize("mixer", **each(MIXERS))
-@pytest.mark.parametrize("gate", [False, True])
-@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("options", [{}, {"gate": True}, {"rotary": True}, {"qk_norm": True}], ids=str)
 @pytest.mark.parametrize("padded", [False, True])
-def test_equals_one_head_after_the_other(mixer, gate, rotary, padded):
-    module = MultiHeadAttention(WIDTH, HEADS, mixer, gate).double()
+def test_equals_one_head_after_the_other(mixer, options, padded):
+    module = MultiHeadAttention(WIDTH, HEADS, mixer, **options).double()
     x = torch.randn(2, 9, WIDTH, dtype=torch.float64)
     mask = torch.arange(9) < torch.tensor([9, 4])[:, None] if padded else None
-    positions = torch.arange(9) if rotary else None
+    positions = torch.arange(9)
     torch.testing.assert_close(module(x, mask, positions), by_hand(module, x, mask, positions), rtol=1e-10, atol=1e-10)
 
 
@@ -93,7 +100,7 @@ def test_half_precision_stays_within_two_percent_of_float32(case, dtype):
     mixer, tokens = case
     attention = mixer(8, HEADS)
     inputs = [torch.randn(1, HEADS, tokens, 8).to(dtype) for _ in range(3)]
-    attend = partial(attention, mask=None, positions=None)
+    attend = partial(attention, x=inputs[0].transpose(1, 2).flatten(2).float())
     actual = value_and_gradients(attend, inputs, autocast=dtype)
     expected = value_and_gradients(attend, [x.float() for x in inputs])
     assert actual[0].dtype == dtype
@@ -125,6 +132,7 @@ def test_sums_of_features_run_in_float32_whatever_the_inputs(mixer, dtype):
     q, k, v = torch.randn(3, 1, HEADS, 5_000, 8).to(dtype)
     attention = mixer(8, HEADS)
     with torch.autocast("cpu", dtype=dtype):
-        actual = attention(q, k, v, None, None)
-    expected = attention.double()(q.double(), k.double(), v.double(), None, None)
-    torch.testing.assert_close(actual.double(), expected, rtol=torch.finfo(dtype).eps, atol=1e-6)
+        x = v.transpose(1, 2).flatten(2).float()
+        actual = attention(q, k, v, x)
+    expected = attention.double()(q.double(), k.double(), v.double(), x.double())
+    torch.testing.assert_close(actual.double(), expected, rtol=torch.finfo(dtype).eps, atol=5e-6)

@@ -3,7 +3,7 @@
 import pytest
 import reference
 import torch
-from reference import FEATURE_MAPS, each, largest_tensor, random_mask, relative_error
+from reference import FEATURE_MAPS, assert_agree, each, largest_tensor, random_mask, relative_error, with_gradients
 
 from longdoc.attention import ops
 from longdoc.attention.ops import linear_attention
@@ -16,19 +16,6 @@ def features(tokens, dtype=torch.float64):
     """Non-negative q and k with zeros among them, and v of any sign."""
     q, k = torch.relu(torch.randn(2, B, H, tokens, F, dtype=dtype))
     return q, k, torch.randn(B, H, tokens, E, dtype=dtype)
-
-
-def with_gradients(function, *inputs):
-    """The value, and the gradients of a fixed random projection of it."""
-    inputs = [x.detach().clone().requires_grad_() for x in inputs]
-    out = function(*inputs)
-    direction = torch.randn(out.shape, generator=torch.Generator().manual_seed(3)).to(out.dtype)
-    return [out.detach(), *torch.autograd.grad((out * direction).sum(), inputs)]
-
-
-def assert_agree(actual, expected, tolerance=1e-10):
-    for a, b in zip(actual, expected, strict=True):
-        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
 @pytest.fixture(name="sum_chunk", params=[None, 1, 4, 7, 64])
@@ -47,7 +34,7 @@ def test_equals_the_quadratic_form(tokens, masked, rotary):
     mask = random_mask(B, tokens) if masked else None
     positions = torch.arange(tokens) if rotary else None
     turn = (lambda x: rotate(x, positions)) if rotary else None
-    actual = with_gradients(lambda q, k, v: linear_attention(q, k, v, mask, turn), *inputs)
+    actual = with_gradients(lambda q, k, v: linear_attention(q, k, v, mask, rotate=turn), *inputs)
     expected = with_gradients(lambda q, k, v: reference.linear_attention(q, k, v, mask, positions), *inputs)
     assert_agree(actual, expected)
 

@@ -8,8 +8,19 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from longdoc.attention.chunked import CHUNK, chunked_sums
+
 # A float32 product over this many tokens is exact to ~1e-6; longer sums go chunk by chunk into float64.
 SUM_CHUNK = 16_384
+
+NORMALIZERS = ("sum", "none", "magnitude")
+
+State = dict[str, Tensor]
+"""What a causal attention keeps of the tokens it has read, float64, whatever their number: ``sums`` (B, H, F, E+1) of
+k [v, 1]ᵀ, ``values`` (B, H, 1, E+1) of [v, 1]ᵀ, and with rotary positions ``turned`` (B, H, F, E+1), the sums with turned
+keys."""
+
+Rotate = Callable[[Tensor], Tensor]
 
 
 def _keys_times_values(k: Tensor, v: Tensor) -> Tensor:
@@ -37,31 +48,118 @@ def _sum_tokens(x: Tensor) -> Tensor:
     return x.sum(2, keepdim=True, dtype=torch.float64).to(x.dtype)
 
 
+def _keep_real(k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Keys and values with padding zeroed, and the number of real tokens, at least 1."""
+    if mask is None:
+        return k, v, torch.full((), k.shape[2], dtype=k.dtype, device=k.device)
+    real = mask[:, None, :, None].to(k.dtype)
+    return k * real, v * real, real.sum(2, keepdim=True).clamp(min=1)
+
+
+def _normalize(numerator: Tensor, denominator: Tensor, mean: Tensor, count: Tensor, normalizer: str) -> Tensor:
+    """From sum_j w_ij v_j and sum_j w_ij to the output; ``mean`` and ``count`` are of the values that i may read.
+
+    Where the denominator is 0 (no feature fires, or the document is empty), or so small that the products in it
+    underflow (1e-31 in float32), the result is the mean: there is no epsilon.
+    """
+    if normalizer == "none":
+        return numerator
+    # A smaller sum has lost bits to underflow, and its gradient would overflow.
+    fires = denominator.abs() > torch.finfo(numerator.dtype).tiny / torch.finfo(numerator.dtype).eps
+    average = numerator / torch.where(fires, denominator, 1)
+    if normalizer == "magnitude":
+        scores = denominator / count
+        average = (1 + scores) * average - scores * mean
+    return torch.where(fires, average, mean)
+
+
 def linear_attention(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     mask: Tensor | None = None,
-    rotate: Callable[[Tensor], Tensor] | None = None,
+    log_decay: Tensor | None = None,
+    rotate: Rotate | None = None,
+    normalizer: str = "sum",
 ) -> Tensor:
-    """Every token reads every real token with weight q_i·k_j / sum_j q_i·k_j, in O(N·F·E).
+    """Every token reads every real token with weight w_ij / sum_j w_ij, w_ij = q_i·k_j, in O(N·F·E).
 
-    (B, H, N, F), (B, H, N, F), (B, H, N, E) -> (B, H, N, E) (Katharopoulos et al. 2020, eqs. 4-6). There is
-    no epsilon: where the denominator is 0 (no feature fires, or the document is empty), or so small that the
-    products in it underflow (1e-31 in float32), the result is the mean of the real values. ``rotate`` turns
-    queries and keys in the numerator only (Su et al., RoFormer, eq. 19): weights may then be negative and need
-    not sum to 1.
+    (B, H, N, F), (B, H, N, F), (B, H, N, E) -> (B, H, N, E) (Katharopoulos et al. 2020, eqs. 4-6). ``log_decay`` <= 0,
+    (H,), (B, H, N) or (B, H, N, F), lets w_ij fade with distance (see chunked_sums). ``rotate`` turns queries and keys
+    in the numerator only (Su et al., RoFormer, eq. 19): weights may then be negative and need not sum to 1.
+
+    normalizer: ``sum``; ``none``, the numerator alone, for a norm behind it (Qin et al., TransNormer, 2022);
+    ``magnitude``, weights (1 + 1/s_i) w_ij / n - s_i / n with s_i = sum_j w_ij / n, which sum to 1, may be negative and
+    sharpen with |q| (Fan et al., MALA, 2025). Where no feature fires the result is the mean of the real values.
     """
-    if mask is not None:
-        real = mask[:, None, :, None].to(k.dtype)
-        k, v = k * real, v * real
-        count = real.sum(2, keepdim=True).clamp(min=1)
+    k, v, count = _keep_real(k, v, mask)
+    if log_decay is not None:
+        numerator, denominator, _ = chunked_sums(q, k, v, log_decay)
+        if rotate is not None:
+            numerator, _, _ = chunked_sums(rotate(q), rotate(k), v, log_decay)
     else:
-        count = torch.full((), k.shape[2], dtype=k.dtype, device=k.device)
-    denominator = _times_state(q, _sum_tokens(k).mT)
+        denominator = _times_state(q, _sum_tokens(k).mT)
+        if rotate is not None:
+            q, k = rotate(q), rotate(k)
+        numerator = _times_state(q, _keys_times_values(k, v))
+    return _normalize(numerator, denominator, _sum_tokens(v) / count, count, normalizer)
+
+
+def causal_linear_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    log_decay: Tensor | None = None,
+    rotate: Rotate | None = None,
+    normalizer: str = "sum",
+    state: State | None = None,
+    chunk: int = CHUNK,
+) -> tuple[Tensor, State]:
+    """As ``linear_attention``, each token reading itself and those before it, and those in ``state``.
+
+    Returns the output and the state behind the last token, from which another call goes on; ``mean`` and ``n`` become those of
+    the values read so far.
+    """
+    state = state or {}
+    k, v, _ = _keep_real(k, v, mask)
+    real = torch.ones_like(k[..., :1]) if mask is None else mask[:, None, :, None].to(k.dtype).expand(*k.shape[:3], 1)
+    new: State = {}
+    numerator, denominator, new["sums"] = chunked_sums(q, k, v, log_decay, True, state.get("sums"), chunk)
     if rotate is not None:
-        q, k = rotate(q), rotate(k)
-    numerator = _times_state(q, _keys_times_values(k, v))
-    # A smaller sum has lost bits to underflow, and its gradient would overflow.
-    fires = denominator.abs() > torch.finfo(k.dtype).tiny / torch.finfo(k.dtype).eps
-    return torch.where(fires, numerator / torch.where(fires, denominator, 1), _sum_tokens(v) / count)
+        numerator, _, new["turned"] = chunked_sums(
+            rotate(q), rotate(k), v, log_decay, True, state.get("turned"), chunk
+        )
+    total, count, new["values"] = chunked_sums(torch.ones_like(real), real, v, None, True, state.get("values"), chunk)
+    count = count.clamp(min=1)
+    return _normalize(numerator, denominator, total / count, count, normalizer), new
+
+
+def step(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    state: State,
+    log_decay: Tensor | None = None,
+    rotate: Rotate | None = None,
+    normalizer: str = "sum",
+) -> tuple[Tensor, State]:
+    """One token of ``causal_linear_attention``: N = 1, at a cost that does not depend on how many came before."""
+    wide = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1).double()
+    if log_decay is None:
+        decay = 1.0
+    else:
+        decay = log_decay.double().exp().reshape(-1, q.shape[1], log_decay.shape[-1] if log_decay.dim() == 4 else 1, 1)
+
+    def read(name: str, q: Tensor, k: Tensor, decay: float | Tensor) -> tuple[Tensor, Tensor]:
+        new[name] = k.double().mT @ wide + (decay * state[name] if name in state else 0)
+        result = (q.double() @ new[name]).to(v.dtype)
+        return result[..., :-1], result[..., -1:]
+
+    new: State = {}
+    one = torch.ones_like(v[..., :1])
+    numerator, denominator = read("sums", q, k, decay)
+    if rotate is not None:
+        numerator, _ = read("turned", rotate(q), rotate(k), decay)
+    total, count = read("values", one, one, 1.0)
+    return _normalize(numerator, denominator, total / count, count, normalizer), new

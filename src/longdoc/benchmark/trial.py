@@ -105,6 +105,7 @@ def classifier(settings: Settings, variant: str) -> Classifier:
     config = OmegaConf.create(
         {
             "feature_map": {} if softmax else group(settings, "feature_map", variant),
+            "decay": group(settings, "decay", "none"),
             "attention": group(settings, "attention", "softmax" if softmax else "linear"),
             "encoder": group(settings, "encoder", "small"),
         }

@@ -17,6 +17,8 @@ class FeatureMap(nn.Module):
     """False where a key's features need the whole sequence, which a causal attention does not have."""
     nonnegative: bool = True
     """phi(q)·phi(k) >= 0 for all q and k: weights are then averages."""
+    absolute: bool = True
+    """False where stabilisers leave a factor open that cancels in an average, and in a norm behind the numerator."""
 
     def __init__(self, head_dim: int, heads: int) -> None:
         super().__init__()

@@ -22,6 +22,8 @@ class Favor(RandomFeatures):
     projection, because exp(w·x - |x|²/2) <= exp(|w|²/2). So neither padding nor other documents nor the future enter.
     """
 
+    absolute = False
+
     def log_features(self, x: Tensor) -> Tensor:
         """log phi(x), (B, H, N, D) -> (B, H, N, F)."""
         projected, half_square = self.project(x)

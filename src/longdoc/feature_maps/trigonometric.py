@@ -24,6 +24,7 @@ class Trigonometric(RandomFeatures):
 
     per_row = 2
     nonnegative = False
+    absolute = False
 
     def waves(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """[cos(w·x), sin(w·x)] / sqrt(m) and |x|²/2."""

@@ -1,44 +1,51 @@
 """The encoder: a stack of pre-norm blocks."""
 
-from collections.abc import Callable
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from longdoc.attention import MultiHeadAttention
+from longdoc.attention.multihead import Mixer
+from longdoc.models.convolution import ShortConvolution
 from longdoc.models.positions import additive_positions, token_positions
 
 
 class Block(nn.Module):
-    """x + attention(norm(x)), then x + feedforward(norm(x))."""
+    """x + attention(convolution(norm(x))), then x + feedforward(norm(x))."""
 
     def __init__(
-        self,
-        width: int,
-        heads: int,
-        feedforward: int,
-        dropout: float,
-        attention: Callable[[int, int], nn.Module],
-        gate: bool,
+        self, attention: MultiHeadAttention, width: int, feedforward: int, dropout: float, convolution: int, causal: bool
     ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
-        self.attention = MultiHeadAttention(width, heads, attention, gate)
+        self.convolution = ShortConvolution(width, convolution, causal) if convolution else None
+        self.attention = attention
         self.feedforward_norm = nn.LayerNorm(width)
         self.feedforward = nn.Sequential(
             nn.Linear(width, feedforward, bias=False), nn.GELU(), nn.Linear(feedforward, width, bias=False)
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor | None, positions: Tensor | None) -> Tensor:
-        x = x + self.dropout(self.attention(self.attention_norm(x), mask, positions))
+    def forward(
+        self, x: Tensor, mask: Tensor | None, positions: Tensor, state: dict[str, Any] | None = None
+    ) -> Tensor:
+        normed = self.attention_norm(x)
+        if self.convolution is not None:
+            normed = self.convolution(normed, mask, None if state is None else state.setdefault("convolution", {}))
+        mixed = self.attention(normed, mask, positions, None if state is None else state.setdefault("attention", {}))
+        x = x + self.dropout(mixed)
         return x + self.dropout(self.feedforward(self.feedforward_norm(x)))
 
 
 class Encoder(nn.Module):
     """Token ids to one vector a token.
 
-    ``attention`` is a factory (head_dim, heads) -> mixer; ``positions`` one of none, learned, sinusoidal, rotary;
-    ``max_length`` sizes the learned table and bounds nothing else.
+    attention: a factory (head_dim, heads) -> mixer.
+    positions: none, learned, sinusoidal or rotary; ``max_length`` sizes the learned table and bounds nothing else.
+    gate, qk_norm: see MultiHeadAttention. convolution: tokens of a short convolution before attention, 0 for none.
+    hybrid_every, hybrid_attention: every so many blocks one mixes by the other factory; 0 for none.
+    The encoder is causal if its mixers are.
     """
 
     def __init__(
@@ -49,28 +56,55 @@ class Encoder(nn.Module):
         depth: int,
         heads: int,
         feedforward: int,
-        attention: Callable[[int, int], nn.Module],
+        attention: Mixer,
         dropout: float = 0.0,
         positions: str = "none",
         gate: bool = False,
+        qk_norm: bool = False,
+        convolution: int = 0,
+        hybrid_every: int = 0,
+        hybrid_attention: Mixer | None = None,
     ) -> None:
         super().__init__()
+        if hybrid_every < 0 or (hybrid_every and hybrid_attention is None):
+            raise ValueError(f"encoder.hybrid_every={hybrid_every} must be >= 0, and encoder.hybrid_attention given")
         self.vocab_size = vocab_size
         self.width = width
-        self.rotary = positions == "rotary"
         self.embedding = nn.Embedding(vocab_size, width)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.positions = additive_positions(positions, width, max_length)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(width, heads, feedforward, dropout, attention, gate) for _ in range(depth))
+        blocks = []
+        for i in range(depth):
+            other = hybrid_attention if hybrid_every and (i + 1) % hybrid_every == 0 else None
+            mixing = MultiHeadAttention(width, heads, other or attention, gate, qk_norm, positions == "rotary")
+            causal = bool(mixing.mixer.causal)
+            blocks.append(Block(mixing, width, feedforward, dropout, convolution, causal))
+        self.blocks = nn.ModuleList(blocks)
+        self.causal = blocks[0].attention.mixer.causal
+        if any(block.attention.mixer.causal != self.causal for block in blocks):
+            raise ValueError("encoder.attention and encoder.hybrid_attention must both be causal, or neither")
         self.norm = nn.LayerNorm(width)
 
-    def forward(self, ids: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """ids (B, N) long, mask (B, N) bool or None -> output and token embeddings, each (B, N, M)."""
+    def forward(
+        self, ids: Tensor, mask: Tensor | None = None, state: dict[str, Any] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """ids (B, N) long, mask (B, N) bool or None -> output and token embeddings, each (B, N, M).
+
+        state: of a causal encoder, what it has read of these B streams, {} at first; it is brought up to date in place, and
+        the next piece goes on from it. It holds tensors, numbers, lists and dicts alone, so torch.save keeps it.
+        """
         embedded = self.embedding(ids)
         positions = token_positions(ids, mask)
+        states: list[Any] = [None] * len(self.blocks)
+        if state is not None:
+            if not self.causal or mask is not None:
+                raise ValueError("a state needs attention.causal=true in every block, and pieces without padding")
+            positions = positions + state.get("tokens", 0)
+            state["tokens"] = state.get("tokens", 0) + ids.shape[1]
+            states = state.setdefault("blocks", [{} for _ in self.blocks])
         x = embedded if self.positions is None else embedded + self.positions(positions)
         x = self.dropout(x)
-        for block in self.blocks:
-            x = block(x, mask, positions if self.rotary else None)
+        for block, known in zip(self.blocks, states, strict=True):
+            x = block(x, mask, positions, known)
         return self.norm(x), embedded

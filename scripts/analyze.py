@@ -71,6 +71,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if unknown := [name for name in args.maps if name not in MAPS]:
         parser.error(f"--maps: {', '.join(unknown)} is not in conf/feature_map; choose from {', '.join(MAPS)}")
+    least = {"tokens": 2, "head_dim": 1, "heads": 1, "draws": 2, "time_tokens": 1, "rounds": 1}
+    for name, value in least.items():
+        if getattr(args, name) is not None and getattr(args, name) < value:
+            parser.error(f"--{name.replace('_', '-')} must be at least {value}, not {getattr(args, name)}")
+    if min(args.time_lengths) < 1 or args.scale <= 0:
+        parser.error("--time-lengths and --scale must be above 0")
     if args.checkpoint and (args.document is None) == (args.row is None):
         parser.error("--checkpoint needs a document: either --document FILE or --row N")
     if not args.checkpoint and (args.document or args.row is not None):
@@ -87,7 +93,11 @@ def document(loaded: Loaded, args: argparse.Namespace) -> torch.Tensor:
             )
         tokenizer = Tokenizer.from_str(loaded.task_state["tokenizer"])
         tokenizer.encode_special_tokens = True
-        ids: Any = tokenizer.encode(args.document.read_text(encoding="utf-8"), add_special_tokens=False).ids
+        try:
+            text = args.document.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{args.document} is not UTF-8: {error}") from error
+        ids: Any = tokenizer.encode(text, add_special_tokens=False).ids
     else:
         documents = loaded.task(args.data).documents("test")
         if not 0 <= args.row < len(documents):

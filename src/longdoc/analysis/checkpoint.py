@@ -1,17 +1,20 @@
 """A trained encoder's own queries, keys and weights on one document, layer by layer."""
 
 import copy
+import math
 from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from longdoc.analysis.measures import distance_profile, entropy, spearman
+from longdoc.analysis.measures import causal, distance_profile, entropy, spearman
 from longdoc.analysis.subjects import Row
 from longdoc.attention import MultiHeadAttention
 
 QUANTILES = (0.1, 0.5, 0.9)
+RANKED_ROWS = 128  # of the queries, whose weights are ranked
 
 
 @dataclass
@@ -67,33 +70,39 @@ def capture(encoder: nn.Module, ids: Tensor) -> list[Layer]:
 def analyse_layer(number: int, layer: Layer) -> Row:
     """Each head's entropy, monotonicity, weight against distance and |q + k|², own and of exact softmax.
 
-    Softmax is exp(q·k / sqrt(D)) of the same q and k, without positions or decay. ``sum_squared``: quantiles over
-    pairs of |x + y|² with x, y = q, k times D^-1/4, the exponent of FAVOR's relative variance.
+    Softmax is exp(q·k / sqrt(D)) of the same q and k over the same tokens, without positions or decay. ``sum_squared``:
+    quantiles over pairs of |x + y|² with x, y = q, k times D^-1/4, the exponent of FAVOR's relative variance.
     """
     q, k = layer.q[0].double(), layer.k[0].double()
+    n, is_causal = k.shape[1], getattr(layer.mixer, "causal", False)
     scores = q @ k.mT / q.shape[-1] ** 0.5
     own, softmax = layer.weights(), scores.softmax(-1)
+    if is_causal:
+        softmax = causal(softmax)
     lengths = (q.square().sum(-1)[:, :, None] + k.square().sum(-1)[:, None]) / q.shape[-1] ** 0.5
     sum_squared = (lengths + 2 * scores).flatten(1)
+    seen = [i + 1 if is_causal else n for i in range(n)]
+    rows = range(n - 1, 0, -max(1, n // RANKED_ROWS))  # the last sees all
     heads = []
     for h in range(len(q)):
         heads.append({
             "head": h,
             "entropy": entropy(own[h]).mean().item(),
             "softmax_entropy": entropy(softmax[h]).mean().item(),
-            "spearman": spearman(scores[h], own[h]).mean().item(),
+            "spearman": mean(spearman(scores[h, i, : seen[i]], own[h, i, : seen[i]]).item() for i in rows),
             "negative_share": (own[h] < 0).double().mean().item(),
             "sum_squared": [_quantile(sum_squared[h], part) for part in QUANTILES],
         })  # fmt: skip
-    distances, _ = distance_profile(own)
     return {
         "layer": number,
         "mixer": type(layer.mixer).__name__,
-        "tokens": k.shape[1],
+        "causal": is_causal,
+        "tokens": n,
+        "uniform": mean(math.log(tokens) for tokens in seen),
         "heads": heads,
-        "distance": distances.tolist(),
-        "weight": [distance_profile(head)[1].tolist() for head in own],
-        "softmax_weight": [distance_profile(head)[1].tolist() for head in softmax],
+        "distance": distance_profile(own, is_causal)[0].tolist(),
+        "weight": [distance_profile(head, is_causal)[1].tolist() for head in own],
+        "softmax_weight": [distance_profile(head, is_causal)[1].tolist() for head in softmax],
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from longdoc.analysis.subjects import SOFTMAX, Mixers, Row
+from longdoc.analysis.subjects import SOFTMAX, Mixers, Row, joined
 from longdoc.speed import crossover
 
 
@@ -51,14 +51,15 @@ def time_mixers(
     found: dict[str, dict[int, float]] = {name: {} for name in mixers}
     mixers = {name: mixer.float() for name, mixer in mixers.items()}
     for n in lengths:
-        inputs = torch.randn(3, max(1, tokens // n), heads, n, head_dim)
+        q, k, v = torch.randn(3, max(1, tokens // n), heads, n, head_dim)
+        x = joined(q)
         calls = {name: torch.compile(m, dynamic=False) if compiled else m for name, m in mixers.items()}
         seconds: dict[str, list[float]] = {name: [] for name in mixers}
         for _ in range(1 + rounds):
             for name, call in calls.items():
                 start = time.perf_counter()
                 with torch.no_grad():
-                    call(*inputs, mask=None, positions=None)
+                    call(q, k, v, x)
                 seconds[name].append(time.perf_counter() - start)
         for name in mixers:
             found[name][n] = median(seconds[name][1:])

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from longdoc.analysis.look import QUIET, SOFTMAX, color, figure, legend, panels
+from longdoc.analysis.look import COLORS, QUIET, SOFTMAX, color, figure, legend, panels
 from longdoc.analysis.parts import LOW
 from longdoc.analysis.subjects import SOFTMAX as BASELINE
 from longdoc.analysis.subjects import Row
@@ -26,14 +26,8 @@ def plot_sharpness(rows: Sequence[Row], tokens: int, every: Sequence[str], path:
         for name, axis in axes.items():
             axis.axhline(math.log(tokens), label=f"uniform over {tokens} tokens: ln {tokens}", **QUIET)
             axis.plot(softmax["factors"], softmax["entropy"], label="softmax", **SOFTMAX)
-            axis.plot(
-                maps[name]["factors"],
-                maps[name]["entropy"],
-                color=color(name, every),
-                label="the map",
-                marker="o",
-                ms=3,
-            )
+            own = color(name, every)
+            axis.plot(maps[name]["factors"], maps[name]["entropy"], "o-", ms=3, color=own, label="the map")
             axis.set_xscale("log", base=2)
             axis.set_xticks(softmax["factors"][::2], [f"×{f:g}" for f in softmax["factors"][::2]])
             axis.set_ylim(0, 1.1 * math.log(tokens))
@@ -50,20 +44,12 @@ def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> 
             if low < LOW:
                 axis.axvspan(low, LOW, color="0.93", label=f"s < {LOW:g}, where 1 + s + s²/2 falls with s")
             axis.plot(softmax["scores"], softmax["weights"], label="softmax", **SOFTMAX)
-            positive = [max(w, FLOOR) for w in row["weights"]]
-            axis.plot(
-                row["scores"],
-                positive,
-                "o",
-                ms=2.5,
-                color=color(name, every),
-                label=f"the map ({FLOOR:g} or less: on the lowest line)",
-            )
-            axis.set_yscale("log")
-            axis.set_ylim(FLOOR * 0.6, TOP)
-            axis.text(
-                0.03, 0.97, f"ρ = {row['by_head'][0]:.2f}".replace("-0.00", "0.00"), transform=axis.transAxes, va="top"
-            )
+            shown = [max(weight, FLOOR) for weight in row["weights"]]
+            label = f"the map ({FLOOR:g} or less: on the lowest line)"
+            axis.plot(row["scores"], shown, "o", ms=2.5, color=color(name, every), label=label)
+            axis.set(yscale="log", ylim=(FLOOR * 0.6, TOP))
+            rank = f"ρ = {row['by_head'][0]:.2f}".replace("-0.00", "0.00")
+            axis.text(0.03, 0.97, rank, transform=axis.transAxes, va="top")
             if row["negative_share"]:
                 axis.text(0.97, 0.1, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
         legend(drawn, [axis], color(name, every))
@@ -79,30 +65,27 @@ def plot_position(rows: Sequence[Row], every: Sequence[str], path: Path) -> None
             axis.plot(softmax["distance"], softmax["weight"], label="softmax", **SOFTMAX)
             axis.plot(row["distance"], row["weight"], color=own, label="the map, bidirectional")
             if "causal_weight" in row:
-                axis.plot(
-                    row["causal_distance"],
-                    row["causal_weight"],
-                    color=own,
-                    ls="",
-                    marker="o",
-                    ms=3,
-                    mfc="white",
-                    label="causal",
-                )
-            axis.set_xscale("log")
-            axis.set_ylim(0, 2)
+                at, weight = row["causal_distance"], row["causal_weight"]
+                axis.plot(at, weight, "o", ms=3, color=own, mfc="white", label="causal")
+            axis.set(xscale="log", ylim=(0, 2))
         legend(drawn, [axis], color(name, every))
 
 
-def plot_decay(rows: Sequence[Row], path: Path) -> None:
-    """A panel a decay: each head, or the quantiles of its channels, with its effective window."""
-    title = "How far does a decay see, before training?"
-    with figure(path, title, 1, len(rows), 2.8) as (_, axes):
+def plot_decays(rows: Sequence[Row], tokens: int, path: Path) -> None:
+    """A panel a decay, a line a head, or a channel of it."""
+    title = f"How far does a decay see before training? Effective windows in a document of {tokens} tokens"
+    with figure(path, title, 1, len(rows), 2.6) as (_, axes):
         for axis, row in zip(axes[0], rows, strict=True):
-            for i, (profile, window) in enumerate(zip(row["profiles"], row["windows"], strict=True)):
-                axis.plot(row["distances"], profile, color=f"C{i}")
-                axis.annotate(f"{window:.0f}", (row["distances"][-1], profile[-1]))
-            axis.set(title=row["decay"], xscale="log", xlabel="distance |i − j|, tokens")
+            for head, (profiles, windows) in enumerate(zip(row["profiles"], row["windows"], strict=True)):
+                by_channel = isinstance(windows, list)
+                lines = profiles if by_channel else [profiles]
+                few = f"{min(windows):.0f} to {max(windows):.0f}" if by_channel else f"{windows:.0f}"
+                look = {"color": COLORS[head % len(COLORS)]} | ({"lw": 0.6, "alpha": 0.6} if by_channel else {})
+                for i, line in enumerate(lines):
+                    axis.plot(row["distances"], line, label=f"head {head}: {few}" if i == 0 else None, **look)
+            axis.set(title=row["decay"], xscale="log", xlabel="distance |i − j|, tokens", ylim=(0, 1.02))
+            axis.legend(title="window, tokens", loc="lower left", fontsize=7, title_fontsize=7)
+            axis.grid(alpha=0.3, linewidth=0.6)
         axes[0][0].set_ylabel("share of a weight that is left")
 
 
@@ -122,9 +105,8 @@ def plot_cost(rows: Sequence[Row], every: Sequence[str], how: str, path: Path) -
             text = f"{row['flops'] / 1000:.3g} kFLOP a token and head"
             if "ratio" in row:
                 first, last = min(row["ratio"]), max(row["ratio"])
-                text += {None: f", slower up to {short(last)}", first: f", faster from {first} or less"}.get(
-                    measured, ""
-                )
+                ends_off = {None: f", slower up to {short(last)}", first: f", faster from {first} or less"}
+                text += ends_off.get(measured, "")
             axis.annotate(text, (max(ends), y), (8, 0), textcoords="offset points", va="center", color="0.3")
         axis.set_yticks(range(len(rows)), [row["map"] for row in rows])
         axis.set_xscale("log", base=2)

@@ -28,10 +28,10 @@ def plot_layers(layers: Sequence[Row], name: str, every: Sequence[str], path: Pa
             lengths.plot(at, middle, "o", ms=5, color=own)
             lengths.set(yscale="log")
             lengths.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            entropy.axhline(math.log(layer["tokens"]), label=f"uniform: ln {layer['tokens']}", **QUIET)
+            entropy.axhline(layer["uniform"], label=f"uniform over {layer['tokens']} tokens", **QUIET)
             entropy.plot(at, [head["entropy"] for head in heads], "o", ms=5, color=own, label=f"own ({name})")
             entropy.plot(at, [head["softmax_entropy"] for head in heads], "kx", ms=6, label="softmax of the same q, k")
-            entropy.set(ylabel=f"layer {layer['layer']}", ylim=(0, 1.1 * math.log(layer["tokens"])))
+            entropy.set(ylabel=f"layer {layer['layer']}", ylim=(0, 1.1 * layer["uniform"]))
             profile.axhline(1, **QUIET)
             for weight, softmax in zip(layer["weight"], layer["softmax_weight"], strict=True):
                 profile.plot(layer["distance"], softmax, **SOFTMAX | {"alpha": 0.5})

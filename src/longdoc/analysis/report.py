@@ -11,8 +11,8 @@ from longdoc.analysis.subjects import Row
 
 
 def table(title: str, columns: Mapping[str, str], rows: Sequence[Row]) -> Table:
-    """One row a map; ``columns`` are heading and key."""
-    grid = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))  # narrow: pipes are
+    """One row a map; ``columns`` are heading and key. Narrow, since a pipe is taken for 80 columns wide."""
+    grid = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for i, heading in enumerate(columns):
         grid.add_column(heading, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
@@ -28,13 +28,9 @@ def show(value: Any) -> str:
         return "yes" if value else "no"
     if not isinstance(value, float):
         return str(value)
-    return (
-        f"{value:.1e}".replace("e-0", "e-")
-        if 0 < abs(value) < 0.01
-        else f"{value:,.0f}"
-        if abs(value) >= 1000
-        else f"{value:.3g}"
-    )
+    if 0 < abs(value) < 0.01:
+        return f"{value:.1e}".replace("e-0", "e-")
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def of_variance(rows: Sequence[Row]) -> Table:
@@ -101,5 +97,7 @@ def of_layers(layers: Sequence[Row], name: str) -> Table:
         for layer in layers
         for head in layer["heads"]
     ]
-    tokens = layers[0]["tokens"]
-    return table(f"{name} on {tokens} tokens (uniform entropy: ln {tokens} = {math.log(tokens):.2f})", columns, rows)
+    uniform = layers[0]["uniform"]
+    return table(
+        f"{name} on {layers[0]['tokens']} tokens; uniform weights have the entropy {uniform:.2f}", columns, rows
+    )

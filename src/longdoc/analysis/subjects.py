@@ -74,11 +74,16 @@ def make_mixers(conf: Path, names: Iterable[str], inputs: Inputs) -> Mixers:
     return mixers
 
 
+def joined(q: Tensor) -> Tensor:
+    """(B, H, N, D) -> (B, N, H·D): what stands for the input that a mixer's decay would read."""
+    return q.transpose(1, 2).flatten(2)
+
+
 @torch.no_grad()
 def weights(mixer: Any, q: Tensor, k: Tensor) -> Tensor:
     """The mixer's (B, H, N, N) matrix: its output for values that are the unit vectors, as it is linear in them."""
     values = torch.eye(k.shape[2], dtype=q.dtype).expand(*q.shape[:3], -1)
-    return mixer(q, k, values, mask=None, positions=None)
+    return mixer(q, k, values, joined(q))
 
 
 def is_causal(mixer: Any) -> bool:

@@ -27,7 +27,7 @@ from rich.console import Console
 from longdoc.build import build
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, load
+from longdoc.export import VERSION, build_classifier, check_pooling, load
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -251,6 +251,7 @@ def main(cfg: DictConfig) -> float:
     try:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"])
+        check_pooling(task, config["pooling"])
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)

@@ -41,7 +41,7 @@ def score(path: Path, split: str, data: str | None) -> dict[str, Any]:
             "attention": choices["attention"],
             "feature_map": choices["feature_map"] if linear else None,
             "step": loaded.step,
-            "rows": len(scores.documents()[0]),
+            "rows": scores.rows,
             "metrics": {f"{PREFIX[split]}/{name}": value for name, value in scores.metrics().items()},
             "precision": "32-true",
             "compiled": False,

@@ -135,9 +135,7 @@ def names(group: str) -> list[str]:
 
 Factory = Callable[..., nn.Module]
 
-FEATURE_MAPS: list[tuple[str, Factory]] = [
-    (name, build(load(f"feature_map/{name}"))) for name in names("feature_map")
-]
+FEATURE_MAPS: list[tuple[str, Factory]] = [(name, build(load(f"feature_map/{name}"))) for name in names("feature_map")]
 """Every feature map of conf/: its word and its factory (head_dim, heads)."""
 
 DECAYS: list[tuple[str, Factory]] = [(name, build(load(f"decay/{name}"))) for name in names("decay")]

@@ -201,6 +201,14 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
             "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary",
         ),
         (["pooling=median"], "is not one of mean, max, first, last, embeddings"),
+        (
+            ["pooling=none"],
+            "pooling=none: books has a label for each document, which needs pooling=mean or another pool",
+        ),
+        (
+            ["task=next_token", "pooling=mean"],
+            "pooling=mean: next_token has a label for each token, which needs pooling=none",
+        ),
         (["task.data=nowhere"], "train.parquet is missing"),
         (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
         (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),

@@ -8,7 +8,7 @@ import torch
 
 from longdoc.export import Loaded
 from longdoc.tasks.base import Task
-from longdoc.training.module import ClassifierModule, Scores
+from longdoc.training.module import ClassifierModule, Scores, TokenScores
 
 
 def quiet() -> None:
@@ -24,7 +24,7 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def evaluate(loaded: Loaded, task: Task, split: str, device: str | None = None) -> Scores:
+def evaluate(loaded: Loaded, task: Task, split: str, device: str | None = None) -> Scores | TokenScores:
     """Every document of ``split`` by fixed windows, in float32 and not compiled, so that anyone gets the same."""
     module = ClassifierModule(loaded.model, len(task.classes))
     trainer = pl.Trainer(

@@ -23,6 +23,13 @@ def build_classifier(
     return Classifier(encoder, config["pooling"], classes)
 
 
+def check_pooling(task: Task, pooling: str) -> None:
+    """Raises ValueError unless labels of tokens meet ``pooling=none``, and labels of documents another one."""
+    if task.token_labels != (pooling == "none"):
+        labelled, right = ("token", "none") if task.token_labels else ("document", "mean or another pool")
+        raise ValueError(f"pooling={pooling}: {task.name} has a label for each {labelled}, which needs pooling={right}")
+
+
 @dataclass
 class Loaded:
     """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state."""

@@ -88,7 +88,9 @@ def test_causal_equals_the_quadratic_form(kind, normalizer, masked, rotary, toke
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 8, 64])
 def test_any_chunk_gives_the_same_sums(kind, causal, chunk):
     given = [*features(45), *([] if kind == "none" else [decays(kind, 45, strongest=200.0)])]
-    actual = with_gradients(lambda q, k, v, a=None: torch.cat(chunked_sums(q, k, v, a, causal, None, chunk)[:2], -1), *given)
+    actual = with_gradients(
+        lambda q, k, v, a=None: torch.cat(chunked_sums(q, k, v, a, causal, None, chunk)[:2], -1), *given
+    )
     expected = with_gradients(lambda q, k, v, a=None: torch.cat(chunked_sums(q, k, v, a, causal)[:2], -1), *given)
     assert_agree(actual, expected)
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from reference import MIXERS, classifier
 
 from longdoc.models.pooling import Pooling
 
@@ -72,7 +73,27 @@ def test_half_precision_is_averaged_in_float32(dtype):
     torch.testing.assert_close(actual.double(), hidden.double().mean(1), rtol=1e-5, atol=0)
 
 
-@pytest.mark.parametrize("kind", ["median", "mean+cls", "", "mean,max"])
+def test_none_leaves_the_tokens():
+    (actual,) = Pooling("none")(HIDDEN, EMBEDDED, MASK)
+    assert torch.equal(actual, HIDDEN)
+    (wide,) = Pooling("none")(HIDDEN.bfloat16(), EMBEDDED.bfloat16(), None)
+    assert wide.dtype == torch.float32
+
+
+@pytest.mark.parametrize("mixer", [mixer for _, mixer in MIXERS], ids=[name for name, _ in MIXERS])
+def test_logits_of_tokens_do_not_depend_on_padding_or_batch_mates(mixer):
+    model = classifier(mixer, "sinusoidal", "none")
+    ids = torch.randint(1, 40, (1, 5))
+    expected = model(ids)
+    assert expected.shape == (1, 5, 3)
+    mask = torch.zeros(2, 12, dtype=torch.bool)
+    mask[0], mask[1, 4:9] = True, True
+    padded = torch.randint(1, 40, (2, 12))
+    padded[1, 4:9] = ids
+    torch.testing.assert_close(model(padded, mask)[1, 4:9], expected[0], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["median", "mean+cls", "", "mean,max", "none+mean"])
 def test_an_unknown_pool_is_named_with_those_there_are(kind):
     with pytest.raises(ValueError, match=r"is not one of mean, max, first, last, embeddings"):
         Pooling(kind)

@@ -132,3 +132,22 @@ def test_all_splits_are_prepared(make, tmp_path):
 def test_a_batch_must_hold_a_row(make, options):
     with pytest.raises(ValueError, match=r"task.batch_tokens=\d+ must hold one row of task.max_length=\d+ >= 1"):
         make(**options)
+
+
+def test_majority_of_labels_of_tokens_leaves_out_tokens_without_one(tmp_path):
+    class Tokens(Numbers):
+        token_labels = True
+
+        def encode(self, split):
+            labels = {"train": [[-100, -100, -100, 1, 1, 0], [0, 0, 0]], "validation": [[0]], "test": [[1, 1, -100, 0]]}
+
+            def build(folder):
+                save_documents(
+                    folder / "documents", [np.arange(len(row)) for row in labels[split]], labels[split], 1000
+                )
+
+            return cached(self.cache, {"tokens": split}, build) / "documents"
+
+    options = {"max_length": 64, "batch_tokens": 256, "seed": 3, "cache": str(tmp_path)}
+    assert Tokens(**options).references() == {"majority": pytest.approx(1 / 3)}
+    assert Tokens(train_rows=1, **options).references() == {"majority": pytest.approx(2 / 3)}

@@ -185,6 +185,22 @@ def test_a_limit_spreads_fewer_windows_from_first_to_last(limit):
             assert gaps.max() - gaps.min() <= 1
 
 
+@pytest.mark.parametrize("limit", [None, 1, 3])
+@pytest.mark.parametrize("max_length", [1, 3, 7, 64])
+def test_windows_without_overlap_hold_no_token_twice(max_length, limit):
+    lengths = np.arange(0, 200)
+    spans = spread_windows(lengths, max_length, limit, overlap=False)
+    for row, length in enumerate(lengths.tolist()):
+        windows = [span for span in spans if span.row == row]
+        seen = [token for _, start, size in windows for token in range(start, start + size)]
+        cover = max(1, -(-length // max_length))
+        assert len(windows) == min(cover, limit or cover)
+        assert len(set(seen)) == len(seen) <= length
+        assert max(span.length for span in windows) <= max_length
+        if limit is None or limit >= cover:
+            assert set(seen) == set(range(length))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_span_is_scored_once_longest_first(kind):
     spans = spread_windows(lengths_like(kind), 100, 3)
@@ -234,3 +250,14 @@ def test_a_mask_is_left_out_exactly_where_no_row_of_the_bucket_is_padded(tmp_pat
     assert [bucket.padded for bucket in shapes.buckets] == [True, False]
     assert collate([Span(0, 0, 64)])["mask"] is not None
     assert collate([Span(4, 0, 128)])["mask"] is None
+
+
+def test_labels_of_tokens_are_cut_with_them_and_missing_elsewhere(tmp_path):
+    ids = [np.arange(length) for length in (100, 40)]
+    save_documents(tmp_path / "documents", ids, [row * 2 for row in ids], 200)
+    corpus = Documents(tmp_path / "documents")
+    batch = Collate(corpus, Buckets(corpus.lengths, 300, 1))([Span(0, 30, 70), Span(1, 5, 10)])
+    expected = torch.full((3, 100), -100)
+    expected[0, :70], expected[1, :10] = 2 * torch.arange(30, 100), 2 * torch.arange(5, 15)
+    assert batch["label"].dtype == torch.long
+    assert torch.equal(batch["label"], expected)

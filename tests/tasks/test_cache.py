@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from longdoc.tasks.cache import PROJECT, Documents, cached, file_sha256, resolve, save_documents
+from longdoc.tasks.cache import PROJECT, UNLABELLED, Documents, cached, file_sha256, resolve, save_documents
 
 KEY = {"task": "t", "size": 3}
 
@@ -195,3 +195,23 @@ def test_ids_are_views_of_the_file(tmp_path):
     ids = Documents(tmp_path / "documents").ids(0)
     assert ids.base is not None
     assert not ids.flags.owndata
+
+
+@pytest.mark.parametrize(("largest", "dtype"), [(5, np.int8), (127, np.int8), (128, np.int16), (40_000, np.int32)])
+def test_labels_of_tokens_are_stored_in_the_smallest_type_that_holds_them(tmp_path, largest, dtype):
+    ids = [np.arange(3), np.array([], dtype=int), np.arange(4)]
+    labels = [np.array([largest, UNLABELLED, 2]), np.array([], dtype=int), np.array([UNLABELLED, 2, 0, 2])]
+    save_documents(tmp_path / "documents", ids, labels, 10)
+    found = Documents(tmp_path / "documents")
+    assert [found.token_labels[row].tolist() for row in range(3)] == [row.tolist() for row in labels]
+    assert found.token_labels[0].dtype == dtype
+    assert found.every_label().tolist() == [largest, 2, 2, 0, 2]
+    assert found.every_label(2).tolist() == [largest, 2]
+
+
+def test_every_label_of_documents_is_theirs(tmp_path):
+    save_documents(tmp_path / "documents", [np.arange(2)] * 3, [4, 0, 2], 10)
+    found = Documents(tmp_path / "documents")
+    assert found.token_labels is None
+    assert found.every_label().tolist() == [4, 0, 2]
+    assert found.every_label(2).tolist() == [4, 0]

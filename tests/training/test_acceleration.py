@@ -65,6 +65,19 @@ class Sum(nn.Module):
         return x.mean(1) if mask is None else (x * mask[..., None]).sum(1)
 
 
+class Rows(Sum):
+    """Logits of tokens."""
+
+    def forward(self, ids, mask=None):
+        return self.dropout(self.embedding(ids))
+
+
+def test_models_of_tokens_are_compiled_ahead_too():
+    model = Rows()
+    compile_ahead(model, [(8, 2, False)], torch.device("cpu"), nullcontext)
+    assert model(torch.zeros(2, 8, dtype=torch.long)).shape == (2, 8, 4)
+
+
 def test_compiling_ahead_leaves_weights_gradients_and_random_state_and_allows_no_other_shape():
     model = Sum()
     weights = {name: value.clone() for name, value in model.state_dict().items()}

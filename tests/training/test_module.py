@@ -4,9 +4,12 @@ import math
 
 import pytest
 import torch
+from reference import classifier
 from torch import nn
+from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
-from longdoc.training.module import Scores, parameter_groups, step_seed
+from longdoc.attention import SoftmaxAttention
+from longdoc.training.module import ClassifierModule, Scores, TokenScores, label_weights, parameter_groups, step_seed
 
 
 def batch(index, label, weight=None):
@@ -47,6 +50,76 @@ def test_missing_rows_of_a_batch_are_not_scored():
     scores = Scores(2)
     scores.update(torch.tensor([[0.0, 1.0], [9.0, 0.0]]), batch([0, 0], [1, 1], weight=[1.0, 0.0]))
     assert scores.metrics()["accuracy"] == 1.0
+
+
+def tokens(rows, classes=6, length=20):
+    """Logits and a batch with labels of tokens, most of them missing, one class absent, the last row filled up."""
+    label = torch.where(torch.rand(rows, length) < 0.3, torch.randint(0, classes - 1, (rows, length)), -100)
+    weight = torch.ones(rows)
+    weight[-1] = 0
+    return torch.randn(rows, length, classes), {"index": torch.arange(rows), "label": label, "weight": weight}
+
+
+def test_scores_of_tokens_are_means_over_the_labelled_ones_whatever_the_batches():
+    scores, parts = TokenScores(6), []
+    for rows in (2, 5, 3):
+        logits, of = tokens(rows)
+        scores.update(logits, of)
+        parts.append((logits[:-1].flatten(0, 1), of["label"][:-1].flatten()))
+    logits, label = (torch.cat(part) for part in zip(*parts, strict=True))
+    logits, label = logits[label >= 0], label[label >= 0]
+    found = scores.metrics()
+    assert found["loss"] == pytest.approx(nn.functional.cross_entropy(logits.double(), label).item(), rel=1e-6)
+    for name, score, average in (
+        ("accuracy", multiclass_accuracy, "micro"), ("f1_macro", multiclass_f1_score, "macro"),
+    ):  # fmt: skip
+        assert found[name] == pytest.approx(score(logits, label, 6, average=average).item(), rel=1e-6)
+    assert scores.rows == 4
+
+
+def test_scores_of_tokens_keep_no_more_than_a_few_numbers_a_class():
+    scores = TokenScores(6)
+    scores.update(*tokens(50))
+    kept = [value for value in vars(scores).values() if isinstance(value, torch.Tensor)]
+    assert sum(value.numel() for value in kept) == 3 * 6 + 1
+
+
+def test_missing_labels_and_rows_weigh_nothing():
+    label = torch.tensor([[3, -100, 0], [1, 2, -100]])
+    weights = label_weights({"label": label, "weight": torch.tensor([1.0, 0.0])})
+    assert weights.tolist() == [[1, 0, 1], [0, 0, 0]]
+    assert label_weights(batch([0, 1], [2, 0], weight=[1.0, 0.0])).tolist() == [1, 0]
+
+
+def classify(pooling):
+    return ClassifierModule(classifier(SoftmaxAttention, pooling=pooling, dtype=torch.float32), 3)
+
+
+def test_the_loss_of_tokens_is_the_mean_over_the_labelled_ones_of_the_batch():
+    module = classify("none")
+    module.log = lambda *_, **__: None
+    _, of = tokens(4, classes=3, length=9)
+    of |= {"ids": torch.randint(1, 40, (4, 9)), "mask": torch.arange(9) < torch.tensor([9, 4, 7, 9])[:, None]}
+    of["label"] = of["label"].masked_fill(~of["mask"], -100)
+    logits = module.model(of["ids"], of["mask"])
+    losses = [
+        -logits[i, j].log_softmax(-1)[of["label"][i, j]].item()
+        for i in range(3) for j in range(9) if of["label"][i, j] >= 0
+    ]  # fmt: skip
+    assert module.training_step(of, 0).item() == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+    assert isinstance(module.scores, TokenScores)
+    assert isinstance(classify("mean").scores, Scores)
+
+
+def test_a_batch_without_a_labelled_token_has_the_loss_0():
+    module = classify("none")
+    module.log = lambda *_, **__: None
+    of = batch([0], [0]) | {"ids": torch.ones(1, 5, dtype=torch.long), "mask": None}
+    of["label"] = torch.full((1, 5), -100)
+    loss = module.training_step(of, 0)
+    loss.backward()
+    assert loss.item() == 0
+    assert all(p.grad is None or (p.grad == 0).all() for p in module.parameters())
 
 
 def test_only_matrices_decay():

@@ -127,9 +127,7 @@ def causal_linear_attention(
     new: State = {}
     numerator, denominator, new["sums"] = chunked_sums(q, k, v, log_decay, True, state.get("sums"), chunk)
     if rotate is not None:
-        numerator, _, new["turned"] = chunked_sums(
-            rotate(q), rotate(k), v, log_decay, True, state.get("turned"), chunk
-        )
+        numerator, _, new["turned"] = chunked_sums(rotate(q), rotate(k), v, log_decay, True, state.get("turned"), chunk)
     total, count, new["values"] = chunked_sums(torch.ones_like(real), real, v, None, True, state.get("values"), chunk)
     count = count.clamp(min=1)
     return _normalize(numerator, denominator, total / count, count, normalizer), new

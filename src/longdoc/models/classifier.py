@@ -1,4 +1,4 @@
-"""The classifier of one document."""
+"""The classifier of one document, or of each of its tokens."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from longdoc.models.pooling import Pooling
 
 
 class Classifier(nn.Module):
-    """Encoder, pooling, linear head: ids (B, N) -> logits (B, C).
+    """Encoder, pooling, linear head: ids (B, N) -> logits (B, C), or (B, N, C) if the pooling is ``none``.
 
     A document's logits depend on its own tokens alone: neither on padding nor on the rest of its batch.
     """
@@ -22,7 +22,7 @@ class Classifier(nn.Module):
         self.head = nn.Linear(len(self.norms) * encoder.width, classes)
 
     def forward(self, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-        """ids (B, N) long, mask (B, N) bool, True = real token, or None -> logits (B, C)."""
+        """ids (B, N) long, mask (B, N) bool, True = real token, or None -> logits (B, C) or (B, N, C)."""
         hidden, embedded = self.encoder(ids, mask)
         pooled = self.pooling(hidden, embedded, mask)
         return self.head(torch.cat([norm(p) for norm, p in zip(self.norms, pooled, strict=True)], dim=-1))

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from longdoc.attention import MultiHeadAttention
@@ -15,7 +14,13 @@ class Block(nn.Module):
     """x + attention(convolution(norm(x))), then x + feedforward(norm(x))."""
 
     def __init__(
-        self, attention: MultiHeadAttention, width: int, feedforward: int, dropout: float, convolution: int, causal: bool
+        self,
+        attention: MultiHeadAttention,
+        width: int,
+        feedforward: int,
+        dropout: float,
+        convolution: int,
+        causal: bool,
     ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
@@ -27,9 +32,7 @@ class Block(nn.Module):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x: Tensor, mask: Tensor | None, positions: Tensor, state: dict[str, Any] | None = None
-    ) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None, positions: Tensor, state: dict[str, Any] | None = None) -> Tensor:
         normed = self.attention_norm(x)
         if self.convolution is not None:
             normed = self.convolution(normed, mask, None if state is None else state.setdefault("convolution", {}))

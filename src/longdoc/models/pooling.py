@@ -44,18 +44,22 @@ POOLS: dict[str, Callable[[Tensor, Tensor | None], Tensor]] = {
 class Pooling(nn.Module):
     """One or several pools side by side, joined by "+": mean, max, first, last over the encoder's output, and
     ``embeddings``, the mean of the token embeddings (a bag of words beside the encoder). A document without a
-    real token gives 0.
+    real token gives 0. ``none``, alone, leaves one vector a token.
     """
 
     def __init__(self, kind: str) -> None:
         super().__init__()
         self.kinds = kind.split("+")
+        self.per_token = kind == "none"
         for name in self.kinds:
-            if name not in {*POOLS, "embeddings"}:
-                raise ValueError(f"pooling={kind}: {name!r} is not one of {', '.join(POOLS)}, embeddings")
+            if name not in {*POOLS, "embeddings"} and not self.per_token:
+                valid = f"{', '.join(POOLS)}, embeddings, or none alone, for labels of tokens"
+                raise ValueError(f"pooling={kind}: {name!r} is not one of {valid}")
 
     def forward(self, hidden: Tensor, embedded: Tensor, mask: Tensor | None) -> list[Tensor]:
-        """hidden, embedded (B, N, M), mask (B, N) -> one (B, M) a pool, float32 or wider."""
+        """hidden, embedded (B, N, M), mask (B, N) -> one (B, M) a pool, or (B, N, M); float32 or wider."""
         wide = torch.promote_types(hidden.dtype, torch.float32)
         hidden, embedded = hidden.to(wide), embedded.to(wide)
+        if self.per_token:
+            return [hidden]
         return [_mean(embedded, mask) if name == "embeddings" else POOLS[name](hidden, mask) for name in self.kinds]

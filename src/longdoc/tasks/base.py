@@ -23,7 +23,8 @@ class _Spans(Dataset):
 class Task(pl.LightningDataModule):
     """A task is data, an encoding to integer ids and a way to cut documents into what a model sees.
 
-    A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding.
+    A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``token_labels`` says that each
+    token has a label, or none, instead of each document; such a task needs ``pooling=none``.
 
     max_length: tokens of a document that a model sees at once; longer ones give windows of it.
     batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
@@ -33,6 +34,7 @@ class Task(pl.LightningDataModule):
     """
 
     name: str
+    token_labels = False
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class Task(pl.LightningDataModule):
     def references(self) -> dict[str, float]:
         """Test accuracies that need no model, by name, to stand beside a result."""
         train, test = self.documents("train"), self.documents("test")
-        majority = np.bincount(train.labels[: self.train_rows]).argmax()
-        return {"majority": float((test.labels == majority).mean())}
+        majority = np.bincount(train.every_label(self.train_rows)).argmax()
+        return {"majority": float((test.every_label() == majority).mean())}
 
     # What every task does.
 
@@ -130,8 +132,9 @@ class Task(pl.LightningDataModule):
         return self._loader("train", self.train_sampler(start))
 
     def eval_dataloader(self, split: str) -> DataLoader:
-        """Fixed windows of every document of a split."""
-        spans = spread_windows(self.documents(split).lengths, self.max_length, self.limits.get(split))
+        """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
+        lengths = self.documents(split).lengths
+        spans = spread_windows(lengths, self.max_length, self.limits.get(split), overlap=not self.token_labels)
         return self._loader(split, EvalSampler(spans, self.batch_tokens, self.bucket_count))
 
     def val_dataloader(self) -> DataLoader:

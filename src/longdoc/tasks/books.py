@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from rich.console import Console
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -97,6 +98,16 @@ class Books(Task):
         assert self.state is not None
         tokenizer = Tokenizer.from_str(self.state["tokenizer"])
         tokenizer.encode_special_tokens = True  # "[PAD]" in a text is text, not padding
+        ids: list[NDArray[np.uint32]] = []
+        with Console().status(f"encoding the {split} split"):
+            for texts in self._texts(split):
+                encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+                ids += [np.array(encoding.ids, np.uint32) for encoding in encoded]  # lists would be ten times as large
+        save_documents(folder / "documents", ids, self.labels(split, ids), self.state["vocab_size"])
+
+    def labels(self, split: str, ids: list[NDArray[np.uint32]]) -> list[Any]:
+        """The labels of a split whose documents have the token ids ``ids``: each author's number."""
+        assert self.state is not None
         number = {name: i for i, name in enumerate(self.state["classes"])}
         labels = []
         for row, label in enumerate(pq.read_table(self._file(split), columns=["label"])["label"].to_pylist()):
@@ -106,9 +117,4 @@ class Books(Task):
                     f"{', '.join(number)}"
                 )
             labels.append(number[str(label)])
-        ids = []
-        with Console().status(f"encoding the {split} split"):
-            for texts in self._texts(split):
-                encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-                ids += [np.array(encoding.ids, np.uint32) for encoding in encoded]  # lists would be ten times as large
-        save_documents(folder / "documents", ids, labels, self.state["vocab_size"])
+        return labels

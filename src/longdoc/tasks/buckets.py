@@ -1,6 +1,7 @@
 """Batches of similar lengths under a token budget, in few shapes."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
-from longdoc.tasks.cache import Documents
+from longdoc.tasks.cache import UNLABELLED, Documents
 
 STEP = 64
 ENDLESS = 2**40
@@ -125,13 +126,20 @@ class TrainSampler(Sampler[list[Span]]):
             yield batches[place]
 
 
-def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | None) -> list[Span]:
-    """Fixed windows over every document: as many as cover it, at most ``limit``, evenly spread, first to last."""
+def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | None, overlap: bool = True) -> list[Span]:
+    """Fixed windows over every document: as many as cover it, at most ``limit``, evenly spread, first to last.
+
+    Those that cover a document are of ``max_length`` and overlap, or are as many shorter ones that do not.
+    """
     spans = []
     for row, length in enumerate(lengths.tolist()):
         size = min(length, max_length)
         count = max(1, -(-length // max_length))
         count = count if limit is None else min(count, limit)
+        if not overlap and count * max_length >= length:
+            edges = np.linspace(0, length, count + 1).astype(int).tolist()
+            spans += [Span(row, start, end - start) for start, end in pairwise(edges)]
+            continue
         for start in np.linspace(0, length - size, count).astype(int).tolist():
             spans.append(Span(row, start, size))
     return spans
@@ -160,9 +168,10 @@ class EvalSampler(Sampler[list[Span]]):
 class Collate:
     """Spans to one batch of their bucket's shape.
 
-    ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,), index (B,) the row in
-    the split, weight (B,) float: 0 for the missing rows of an incomplete batch, which are filled with padding, or
-    with the first row again where the shape has none.
+    ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,) long, or (B, N) where
+    tokens have labels, -100 for a token that has none and for padding, index (B,) the row in the split, weight (B,)
+    float: 0 for the missing rows of an incomplete batch, which are filled with padding, or with the first row again
+    where the shape has none.
     """
 
     def __init__(self, documents: Documents, shapes: Buckets) -> None:
@@ -180,12 +189,18 @@ class Collate:
         if not bucket.padded:
             ids[len(spans) :] = ids[0]
         rows = np.array([span.row for span in spans] + [0] * (bucket.rows - len(spans)))
+        if self.documents.token_labels is None:
+            label = self.documents.labels[rows]
+        else:
+            label = np.full_like(ids, UNLABELLED)
+            for i, span in enumerate(spans):
+                label[i, : span.length] = self.documents.token_labels[span.row][span.start : span.start + span.length]
         weight = np.arange(bucket.rows) < len(spans)
         mask = np.arange(bucket.length) < lengths[:, None]
         return {
             "ids": torch.from_numpy(ids),
             "mask": torch.from_numpy(mask) if bucket.padded else None,
-            "label": torch.from_numpy(self.documents.labels[rows]),
+            "label": torch.from_numpy(label),
             "index": torch.from_numpy(rows),
             "weight": torch.from_numpy(weight.astype(np.float32)),
             "tokens": torch.tensor(int(lengths.sum())),

@@ -4,7 +4,7 @@ import hashlib
 import json
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 datasets.disable_progress_bars()  # ours say what is being done, and for which split
 
 PROJECT = Path(__file__).resolve().parents[3]
+UNLABELLED = -100  # the label that torch's losses leave out
 
 
 def resolve(path: str | Path) -> Path:
@@ -54,34 +55,71 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
     return place
 
 
-def save_documents(place: Path, ids: Iterable[NDArray[Any]], labels: list[int], vocab_size: int) -> None:
-    """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them."""
-    dtype = np.min_scalar_type(vocab_size - 1)
-    rows = [np.asarray(row, dtype=dtype) for row in ids]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    flat = np.concatenate([np.empty(0, dtype), *rows])
-    column = pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(flat))
-    table = pa.table({"ids": column, "label": pa.array(labels, pa.int64())})
+def save_documents(
+    place: Path, ids: Iterable[NDArray[Any]], labels: Sequence[Any] | NDArray[Any], vocab_size: int
+) -> None:
+    """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them.
+
+    labels: one a document, or an array (N,) a document with one a token, ``UNLABELLED`` where it has none.
+    """
+    if len(labels) and np.ndim(labels[0]):
+        largest = max(int(np.max(row, initial=0)) for row in labels)
+        label = _lists(labels, np.min_scalar_type(min(UNLABELLED, -largest - 1)))
+    else:
+        label = pa.array(labels, pa.int64())
+    table = pa.table({"ids": _lists(ids, np.min_scalar_type(vocab_size - 1)), "label": label})
     datasets.Dataset(datasets.table.InMemoryTable(table)).save_to_disk(place)
 
 
+def _lists(rows: Iterable[Any], dtype: np.dtype[Any]) -> pa.LargeListArray:
+    arrays = [np.asarray(row, dtype=dtype) for row in rows]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in arrays])]).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate([np.empty(0, dtype), *arrays])))
+
+
+class _Lists:
+    """A column of lists, memory-mapped: a row is a view, not a copy."""
+
+    def __init__(self, column: pa.ChunkedArray) -> None:
+        chunks = column.chunks
+        self.flat = [chunk.values.to_numpy() for chunk in chunks]
+        self._offsets = [chunk.offsets.to_numpy() for chunk in chunks]
+        self._starts = [0, *np.cumsum([len(chunk) for chunk in chunks]).tolist()]
+        self.lengths: NDArray[np.int64] = np.concatenate([np.diff(o) for o in self._offsets])
+
+    def __getitem__(self, row: int) -> NDArray[Any]:
+        chunk = bisect_right(self._starts, row) - 1
+        start, end = self._offsets[chunk][row - self._starts[chunk] :][:2]
+        return self.flat[chunk][start:end]
+
+
 class Documents:
-    """The encoded documents of one split, memory-mapped: ``ids(row)`` is a view, not a copy."""
+    """The encoded documents of one split, memory-mapped.
+
+    labels (D,) are the documents'; where tokens have labels of their own, they are ``token_labels[row]`` (N,).
+    """
 
     def __init__(self, place: Path) -> None:
         self.dataset = datasets.load_from_disk(str(place))
-        columns = self.dataset.data.column("ids").chunks
-        self._flat = [chunk.values.to_numpy() for chunk in columns]
-        self._offsets = [chunk.offsets.to_numpy() for chunk in columns]
-        self._starts = [0, *np.cumsum([len(chunk) for chunk in columns]).tolist()]
-        self.lengths: NDArray[np.int64] = np.concatenate([np.diff(o) for o in self._offsets])
-        self.labels: NDArray[np.int64] = np.asarray(self.dataset.data.column("label").to_numpy())
+        self._ids = _Lists(self.dataset.data.column("ids"))
+        self.lengths = self._ids.lengths
+        label = self.dataset.data.column("label")
+        self.token_labels = _Lists(label) if pa.types.is_large_list(label.type) else None
+        self.labels: NDArray[np.int64] = (
+            np.empty(0, np.int64) if self.token_labels is not None else np.asarray(label.to_numpy())
+        )
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def ids(self, row: int) -> NDArray[Any]:
-        """The token ids of a document, (N,), in the type they are stored in."""
-        chunk = bisect_right(self._starts, row) - 1
-        start, end = self._offsets[chunk][row - self._starts[chunk] :][:2]
-        return self._flat[chunk][start:end]
+        """The token ids of a document, (N,), in the type they are stored in; a view, not a copy."""
+        return self._ids[row]
+
+    def every_label(self, rows: int | None = None) -> NDArray[Any]:
+        """The labels of the first ``rows`` documents in a row: the documents', or those that tokens have."""
+        if self.token_labels is None:
+            return self.labels[:rows]
+        number = len(self) if rows is None else rows
+        tokens = np.concatenate([self.token_labels[row] for row in range(min(number, len(self)))])
+        return tokens[tokens != UNLABELLED]

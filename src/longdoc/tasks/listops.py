@@ -6,17 +6,16 @@ from typing import Any
 import numpy as np
 from rich.progress import Progress
 
-from longdoc.tasks.base import SPLITS, Task
-from longdoc.tasks.cache import Documents, cached, save_documents
+from longdoc.tasks.cache import Documents, save_documents
+from longdoc.tasks.generated import Generated
 from longdoc.tasks.listops_generator import generate
 from longdoc.tasks.listops_language import SYMBOLS, Rows, references
 
 
-class ListOps(Task):
+class ListOps(Generated):
     """Expressions of 500 to 2,000 symbols whose value, 0..9, is the label (Tay et al. 2021; see listops_language).
 
-    sizes: rows of train, validation and test; LRA's are 96,000 / 2,000 / 2,000.
-    data_seed: decides the expressions, apart from the run's seed, so that runs share them.
+    sizes, data_seed: as of every generated task; LRA's sizes are 96,000 / 2,000 / 2,000.
     min_length, expression_length: the lengths between which, strictly, an expression's own lies.
     processes: to generate with; the result is the same. One is quickest at LRA's sizes, where others would hardly have
         started before it is done.
@@ -26,28 +25,19 @@ class ListOps(Task):
 
     def __init__(
         self,
-        sizes: dict[str, int],
-        data_seed: int = 0,
         min_length: int = 500,
         expression_length: int = 2000,
         processes: int = 1,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        if set(sizes) != set(SPLITS) or min(sizes.values()) < 1:
-            raise ValueError(f"task.sizes={sizes} must give train, validation and test at least one row each")
         if self.max_length < expression_length - 1:
             raise ValueError(
                 f"task.max_length={self.max_length} would cut expressions of up to {expression_length - 1} symbols, "
                 f"whose value needs all of them; lower task.expression_length with it"
             )
         self.processes = processes
-        self.rules: dict[str, Any] = {
-            "sizes": sizes,
-            "seed": data_seed,
-            "min_length": min_length,
-            "max_length": expression_length,
-        }
+        self.rules |= {"min_length": min_length, "max_length": expression_length}
 
     def learn(self) -> dict[str, Any]:
         return {
@@ -56,12 +46,7 @@ class ListOps(Task):
             "symbols": list(SYMBOLS),
         }
 
-    def encode(self, split: str) -> Path:
-        # numpy's major version is part of the key, since its random streams may change with it.
-        key = {"task": self.name, "version": 1, "numpy": np.__version__.split(".")[0], **self.rules}
-        return cached(self.cache, key, self._generate) / split
-
-    def _generate(self, folder: Path) -> None:
+    def generate(self, folder: Path) -> None:
         with Progress(transient=True) as progress:
             bar = progress.add_task("generating ListOps")
             splits = generate(

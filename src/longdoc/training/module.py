@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from longdoc.feature_maps import FeatureMap
+from longdoc.models import Classifier
 from longdoc.training.budget import Budget
 from longdoc.training.schedule import WarmupCosine
 
@@ -31,6 +32,12 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
     ]
 
 
+def label_weights(batch: Batch) -> Tensor:
+    """What each label counts in a loss, in the labels' shape (B,) or (B, N): 0 for missing rows and labels."""
+    label = batch["label"]
+    return batch["weight"].reshape(-1, *[1] * (label.ndim - 1)) * (label >= 0)
+
+
 class Scores:
     """Averages the log-probabilities of a document's windows, then scores documents."""
 
@@ -42,6 +49,11 @@ class Scores:
         real = batch["weight"] > 0
         log_probabilities = F.log_softmax(logits[real].cpu().double(), -1)
         self.parts.append((batch["index"][real].cpu(), batch["label"][real].cpu(), log_probabilities))
+
+    @property
+    def rows(self) -> int:
+        """The number of documents seen."""
+        return len(torch.cat([index for index, _, _ in self.parts]).unique())
 
     def documents(self) -> tuple[Tensor, Tensor, Tensor]:
         """Rows (D,), labels (D,) and normalised log-probabilities (D, C) of the documents seen, in row order."""
@@ -65,6 +77,43 @@ class Scores:
         }
 
 
+class TokenScores:
+    """Scores labelled tokens by sums alone: log-probabilities of a large vocabulary would fill the memory."""
+
+    def __init__(self, classes: int) -> None:
+        self.loss = torch.zeros((), dtype=torch.float64)
+        self.right, self.predicted, self.labelled = torch.zeros(3, classes, dtype=torch.long)
+        self.seen: set[int] = set()
+
+    @property
+    def rows(self) -> int:
+        """The number of documents seen."""
+        return len(self.seen)
+
+    def update(self, logits: Tensor, batch: Batch) -> None:
+        """logits (B, N, C) of a batch with labels (B, N)."""
+        known = label_weights(batch) > 0
+        logits, label = logits[known].float(), batch["label"][known]
+        predicted = logits.argmax(-1)
+        self.seen.update(batch["index"][batch["weight"] > 0].tolist())
+        self.loss += F.cross_entropy(logits, label, reduction="none").double().sum().cpu()
+        classes = len(self.right)
+        for counts, of in (
+            (self.right, label[predicted == label]), (self.predicted, predicted), (self.labelled, label),
+        ):  # fmt: skip
+            counts += torch.bincount(of.cpu(), minlength=classes)
+
+    def metrics(self) -> dict[str, float]:
+        """loss (nats) and accuracy of a labelled token, and f1_macro over the classes there or predicted."""
+        tokens, found = self.labelled.sum(), self.predicted + self.labelled
+        f1 = 2 * self.right.double() / found
+        return {
+            "loss": (self.loss / tokens).item(),
+            "accuracy": (self.right.sum().double() / tokens).item(),
+            "f1_macro": f1[found > 0].mean().item(),
+        }
+
+
 class ClassifierModule(pl.LightningModule):
     """Trains and scores a classifier.
 
@@ -74,7 +123,7 @@ class ClassifierModule(pl.LightningModule):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Classifier,
         classes: int,
         seed: int = 0,
         optimizer: Callable[..., torch.optim.Optimizer] | None = None,
@@ -87,8 +136,11 @@ class ClassifierModule(pl.LightningModule):
         self.classes = classes
         self.seed = seed
         self.make_optimizer, self.schedule, self.budget, self.payload = optimizer, schedule, budget, payload
-        self.scores = Scores(classes)
+        self.scores = self._scores()
         self._stepped = 0
+
+    def _scores(self) -> Scores | TokenScores:
+        return TokenScores(self.classes) if self.model.pooling.per_token else Scores(self.classes)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         torch.manual_seed(step_seed(self.seed, batch_idx))
@@ -97,8 +149,9 @@ class ClassifierModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         logits = self.model(batch["ids"], batch["mask"])
-        losses = F.cross_entropy(logits.float(), batch["label"], reduction="none")
-        loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
+        weights = label_weights(batch).flatten()
+        losses = F.cross_entropy(logits.float().flatten(0, -2), batch["label"].flatten(), reduction="none")
+        loss = (losses * weights).sum() / weights.sum().clamp(min=1)
         if not loss.isfinite():  # on a GPU this also waits for the step, which makes its time true
             raise FloatingPointError(
                 f"the training loss is {loss.item()} at step {self.global_step}; the checkpoints stay. "
@@ -123,10 +176,10 @@ class ClassifierModule(pl.LightningModule):
         self.log("train/epoch", self.global_step / self.budget.epoch_steps)
 
     def on_validation_epoch_start(self) -> None:
-        self.scores = Scores(self.classes)
+        self.scores = self._scores()
 
     def on_test_epoch_start(self) -> None:
-        self.scores = Scores(self.classes)
+        self.scores = self._scores()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         # forward() itself, not the compiled call: evaluation would compile every shape a second time.

@@ -1,0 +1,29 @@
+"""Language modelling on whole books."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from longdoc.tasks.books import Books
+from longdoc.tasks.cache import UNLABELLED
+
+
+class NextToken(Books):
+    """The books' tokens; a token's label is the one after it, and the classes are the vocabulary.
+
+    The last token of a window is labelled by the next one in its book; the last of a book has no label. It takes
+    attention that is causal: others see the label.
+    """
+
+    name = "next_token"
+    token_labels = True
+
+    def learn(self) -> dict[str, Any]:
+        state = super().learn()
+        tokenizer = Tokenizer.from_str(state["tokenizer"])
+        return state | {"classes": [tokenizer.id_to_token(i) for i in range(state["vocab_size"])]}
+
+    def labels(self, split: str, ids: list[NDArray[np.uint32]]) -> list[NDArray[np.int64]]:
+        return [np.append(row[1:].astype(np.int64), UNLABELLED)[: len(row)] for row in ids]

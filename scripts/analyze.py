@@ -40,6 +40,7 @@ CONF = ROOT / "conf"
 PARTS = ("variance", "sharpness", "monotonicity", "position", "cost")
 MAPS = map_names(CONF)
 PAIRS = 2**21  # of tokens a head, at least one document's, whose weights are averaged by distance
+LEAST_TOKENS, MOST_TOKENS = 32, 4096
 FACTORS = tuple(2.0**i for i in range(7))  # by which queries grow
 
 
@@ -48,14 +49,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("--maps", nargs="+", default=MAPS, metavar="NAME", help="words of conf/feature_map (default: all)")
     add("--parts", nargs="+", default=PARTS, choices=PARTS, help="(default: all)")
-    add("--tokens", type=int, help="of the document (default: 512; of a checkpoint's at most 2048)")
-    sizes = {
-        "head-dim": 16,  # no map projects so few to fewer
-        "heads": 4,
-        "seed": 0,
-    }
-    for name, value in sizes.items():
-        add(f"--{name}", type=int, default=value, help="default: %(default)s")
+    add("--tokens", type=int, help="of the document (default: 512; of a checkpoint's the first 2048)")
+    add("--head-dim", type=int, default=16, help="default: %(default)s, which no map projects to fewer")
+    add("--heads", type=int, default=4, help="default: %(default)s")
+    add("--seed", type=int, default=0, help="default: %(default)s")
     add("--scale", type=float, default=1.0, help="standard deviation of queries and keys (default: %(default)s)")
     add("--draws", type=int, default=4000, help="of random features (default: %(default)s)")
     add("--time", action="store_true", help="measure the attention's speed too")
@@ -71,9 +68,10 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if unknown := [name for name in args.maps if name not in MAPS]:
         parser.error(f"--maps: {', '.join(unknown)} is not in conf/feature_map; choose from {', '.join(MAPS)}")
-    least = {"tokens": 2, "head_dim": 1, "heads": 1, "draws": 2, "time_tokens": 1, "rounds": 1}
-    for name, value in least.items():
-        if getattr(args, name) is not None and getattr(args, name) < value:
+    if args.tokens is not None and not LEAST_TOKENS <= args.tokens <= MOST_TOKENS:
+        parser.error(f"--tokens {args.tokens} must be {LEAST_TOKENS} to {MOST_TOKENS}: a matrix of weights is made")
+    for name, value in {"head_dim": 1, "heads": 1, "draws": 2, "time_tokens": 1, "rounds": 1}.items():
+        if getattr(args, name) < value:
             parser.error(f"--{name.replace('_', '-')} must be at least {value}, not {getattr(args, name)}")
     if min(args.time_lengths) < 1 or args.scale <= 0:
         parser.error("--time-lengths and --scale must be above 0")
@@ -152,7 +150,7 @@ def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:
             lengths, size = sorted(set(args.time_lengths)), (args.head_dim, args.heads)
             add_measured(rows, time_mixers(mixers, *size, lengths, args.time_tokens, args.rounds, args.compile))
         say(report.of_cost(rows, args.head_dim))
-        how = f"measured: forward, float32, {'compiled' if args.compile else 'eager'}, CPU"
+        how = f"measured: forward, float32, {'compiled' if args.compile else 'eager'}, CPU, threads: {torch.get_num_threads()}"
         plot.plot_cost(rows, MAPS, how, args.output / "cost.png")
     return found
 
@@ -167,7 +165,7 @@ def main(argv: list[str] | None = None) -> int:
         commit, dirty = git_state(ROOT)
         versions = {"python": platform.python_version(), "torch": torch.__version__, "commit": commit, "dirty": dirty}
         record = {"arguments": vars(args), "environment": versions | machine(torch.get_num_threads()), **found}
-        (args.output / "analysis.json").write_text(json.dumps(record, indent=1, default=str) + "\n")
+        (args.output / "analysis.json").write_text(json.dumps(record, indent=1, default=str, allow_nan=False) + "\n")
     except (ValueError, OSError) as error:
         print(f"analyze.py: {one_sentence(error)}", file=sys.stderr)
         return 1

@@ -96,7 +96,7 @@ def test_a_checkpoints_own_attention_on_a_text_and_on_a_row(main, trained, tmp_p
     ("--maps elu sofmax", f"sofmax is not in conf/feature_map; choose from {', '.join(MAPS)}"),
     ("--checkpoint gone.ckpt", "--checkpoint needs a document: either --document FILE or --row N"),
     ("--row 1", "--document and --row belong to a --checkpoint"),
-    ("--tokens 1", "--tokens must be at least 2, not 1"),
+    ("--tokens 31", "--tokens 31 must be 32 to 4096: a matrix of weights is made"),
     ("--heads 0", "--heads must be at least 1, not 0"),
     ("--scale 0", "--time-lengths and --scale must be above 0"),
 ])  # fmt: skip

@@ -11,8 +11,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.lines import Line2D
 
-# Tol's muted scheme without its yellow (2021): told apart by the colour-blind, and dark enough for a line.
-COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#88CCEE")
+# Tol's muted scheme (2021) with a brown for its sand: told apart by the colour-blind, and dark enough for a line.
+COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#44AA99", "#882255", "#999933", "#88CCEE", "#661100")
 SOFTMAX = {"color": "black", "linestyle": "--", "linewidth": 1.2}
 QUIET = {"color": "0.55", "linestyle": ":", "linewidth": 1.0}
 LOOK: Any = {

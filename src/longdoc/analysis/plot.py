@@ -49,7 +49,8 @@ def plot_monotonicity(rows: Sequence[Row], every: Sequence[str], path: Path) -> 
             axis.plot(row["scores"], shown, "o", ms=2.5, color=color(name, every), label=label)
             axis.set(yscale="log", ylim=(FLOOR * 0.6, TOP))
             rank = f"ρ = {row['by_head'][0]:.2f}".replace("-0.00", "0.00")
-            axis.text(0.03, 0.97, rank, transform=axis.transAxes, va="top")
+            box = {"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 1}
+            axis.text(0.04, 0.96, rank, transform=axis.transAxes, va="top", bbox=box)
             if row["negative_share"]:
                 axis.text(0.97, 0.1, f"{row['negative_share']:.0%} negative", transform=axis.transAxes, ha="right")
         legend(drawn, [axis], color(name, every))

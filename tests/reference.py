@@ -138,6 +138,9 @@ Factory = Callable[..., nn.Module]
 FEATURE_MAPS: list[tuple[str, Factory]] = [(name, build(load(f"feature_map/{name}"))) for name in names("feature_map")]
 """Every feature map of conf/: its word and its factory (head_dim, heads)."""
 
+AVERAGING = [(name, factory) for name, factory in FEATURE_MAPS if factory(8, 2).nonnegative]
+"""Those whose weights are averages; by nature of the others, outputs leave the range of the values."""
+
 DECAYS: list[tuple[str, Factory]] = [(name, build(load(f"decay/{name}"))) for name in names("decay")]
 """Every decay of conf/: its word and its factory (head_dim, heads, feature_dim)."""
 

@@ -21,7 +21,7 @@ def features(tokens, dtype=torch.float64):
 
 
 def decays(kind, tokens, strongest=8.0):
-    """log_decay with zeros and strong ones among them; where nearly all is forgotten, averages are of rounding errors."""
+    """log_decay with zeros and strong ones among them; where all is forgotten, averages are of rounding errors."""
     shape = {"none": None, "fixed": (H,), "selective": (B, H, tokens), "channel": (B, H, tokens, F)}[kind]
     if shape is None:
         return None

@@ -1,4 +1,4 @@
-"""Decay: how linear attention forgets with distance. Each module gives ``log_decay`` <= 0 for the ops, in float32 or wider.
+"""Decay: how linear attention forgets with distance. Each module gives ``log_decay`` <= 0, in float32 or wider.
 
 Distance is counted in places of the sequence, which padding on either side of a document does not change.
 """

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longdoc.attention.decay import Decay, NoDecay
@@ -19,7 +20,7 @@ class LinearAttention(nn.Module):
     features leaves fp16's range at a thousand tokens and loses bf16's 8 bits long before.
 
     normalizer: ``sum``, ``none`` (the numerator under an RMSNorm of each head) or ``magnitude``; see ops. Weights are
-    averages, >= 0 with the sum 1, for non-negative maps under ``sum`` without rotary positions, and under no other choice.
+    averages, >= 0 and of sum 1, for non-negative maps under ``sum`` without rotary positions, by nature not elsewhere.
     """
 
     def __init__(
@@ -38,8 +39,8 @@ class LinearAttention(nn.Module):
             raise ValueError(f"attention.normalizer={normalizer} is not one of {', '.join(NORMALIZERS)}")
         if normalizer == "magnitude" and not self.feature_map.absolute:
             raise ValueError(
-                f"attention.normalizer=magnitude: the feature map {name} leaves its features' scale open; choose another "
-                f"feature_map, or attention.normalizer=sum or none"
+                f"attention.normalizer=magnitude: the feature map {name} leaves its features' scale open; "
+                f"choose another feature_map, or attention.normalizer=sum or none"
             )
         if causal and not self.feature_map.causal:
             raise ValueError(
@@ -71,6 +72,9 @@ class LinearAttention(nn.Module):
             log_decay = self.decay(x.to(wide))
             q = self.feature_map.query(q.to(wide), positions, mask)
             k = self.feature_map.key(k.to(wide), positions, mask)
+            if rotary and q.shape[-1] % 2:  # a feature that is 0 adds nothing, and the last gets a partner to turn with
+                q, k = F.pad(q, (0, 1)), F.pad(k, (0, 1))
+                log_decay = F.pad(log_decay, (0, 1)) if log_decay is not None and log_decay.dim() == 4 else log_decay
             turn = partial(rotate, positions=positions) if rotary else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:

@@ -16,9 +16,9 @@ SUM_CHUNK = 16_384
 NORMALIZERS = ("sum", "none", "magnitude")
 
 State = dict[str, Tensor]
-"""What a causal attention keeps of the tokens it has read, float64, whatever their number: ``sums`` (B, H, F, E+1) of
-k [v, 1]ᵀ, ``values`` (B, H, 1, E+1) of [v, 1]ᵀ, and with rotary positions ``turned`` (B, H, F, E+1), the sums with turned
-keys."""
+"""What a causal attention keeps of the tokens it has read, whatever their number, float64: ``sums`` (B, H, F, E+1) of
+k [v, 1]ᵀ, ``values`` (B, H, 1, E+1) of [v, 1]ᵀ, and with rotary positions ``turned`` (B, H, F, E+1), as ``sums`` with
+turned keys."""
 
 Rotate = Callable[[Tensor], Tensor]
 
@@ -118,8 +118,8 @@ def causal_linear_attention(
 ) -> tuple[Tensor, State]:
     """As ``linear_attention``, each token reading itself and those before it, and those in ``state``.
 
-    Returns the output and the state behind the last token, from which another call goes on; ``mean`` and ``n`` become those of
-    the values read so far.
+    Returns the output and the state behind the last token, from which another call goes on. The mean and n of a
+    normalizer are those of the values read so far.
     """
     state = state or {}
     k, v, _ = _keep_real(k, v, mask)

@@ -14,7 +14,9 @@ def rotate(x: Tensor, positions: Tensor) -> Tensor:
     """
     half = x.shape[-1] // 2
     if 2 * half != x.shape[-1]:
-        raise ValueError(f"rotary positions need an even dimension, not {x.shape[-1]}")
+        raise ValueError(
+            f"encoder.positions=rotary needs an even size of heads, and encoder.width / encoder.heads is {x.shape[-1]}"
+        )
     wide = torch.promote_types(x.dtype, torch.float32)
     frequency = BASE ** (-torch.arange(half, device=x.device, dtype=wide) / half)
     angle = positions.to(wide)[..., None] * frequency

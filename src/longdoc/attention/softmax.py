@@ -12,8 +12,8 @@ from longdoc.attention.rotary import rotate
 class SoftmaxAttention(nn.Module):
     """softmax(q·k / sqrt(D)) v through PyTorch's fused kernel; no (N, N) matrix is stored.
 
-    A document without a real token attends to everything, so that its rows stay finite; pooling ignores them. Causal, its
-    state is every key and value read so far.
+    A document without a real token attends to everything, so that its rows stay finite; pooling ignores them. Causal,
+    its state is every key and value read so far.
     """
 
     def __init__(self, head_dim: int, heads: int, causal: bool = False) -> None:
@@ -66,8 +66,8 @@ def _remember(state: dict[str, Any], k: Tensor, v: Tensor, most: int | None = No
 class WindowAttention(nn.Module):
     """Softmax over the ``window`` tokens on either side, or over the ``window`` before it if causal, itself included.
 
-    Blocks of ``window`` tokens read themselves and their neighbours: O(N · window). (Beltagy et al., Longformer, 2020, section
-    3.1.) Distance is counted in places of the sequence.
+    Blocks of ``window`` tokens read themselves and their neighbours: O(N · window) (Beltagy et al., Longformer, 2020,
+    section 3.1). Distance is counted in places of the sequence.
     """
 
     def __init__(self, head_dim: int, heads: int, window: int = 64, causal: bool = False) -> None:

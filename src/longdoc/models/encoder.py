@@ -14,17 +14,11 @@ class Block(nn.Module):
     """x + attention(convolution(norm(x))), then x + feedforward(norm(x))."""
 
     def __init__(
-        self,
-        attention: MultiHeadAttention,
-        width: int,
-        feedforward: int,
-        dropout: float,
-        convolution: int,
-        causal: bool,
+        self, attention: MultiHeadAttention, width: int, feedforward: int, dropout: float, convolution: int
     ) -> None:
         super().__init__()
         self.attention_norm = nn.LayerNorm(width)
-        self.convolution = ShortConvolution(width, convolution, causal) if convolution else None
+        self.convolution = ShortConvolution(width, convolution, attention.mixer.causal) if convolution else None
         self.attention = attention
         self.feedforward_norm = nn.LayerNorm(width)
         self.feedforward = nn.Sequential(
@@ -81,8 +75,7 @@ class Encoder(nn.Module):
         for i in range(depth):
             other = hybrid_attention if hybrid_every and (i + 1) % hybrid_every == 0 else None
             mixing = MultiHeadAttention(width, heads, other or attention, gate, qk_norm, positions == "rotary")
-            causal = bool(mixing.mixer.causal)
-            blocks.append(Block(mixing, width, feedforward, dropout, convolution, causal))
+            blocks.append(Block(mixing, width, feedforward, dropout, convolution))
         self.blocks = nn.ModuleList(blocks)
         self.causal = blocks[0].attention.mixer.causal
         if any(block.attention.mixer.causal != self.causal for block in blocks):
@@ -94,8 +87,8 @@ class Encoder(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """ids (B, N) long, mask (B, N) bool or None -> output and token embeddings, each (B, N, M).
 
-        state: of a causal encoder, what it has read of these B streams, {} at first; it is brought up to date in place, and
-        the next piece goes on from it. It holds tensors, numbers, lists and dicts alone, so torch.save keeps it.
+        state: of a causal encoder, what it has read of these B streams, {} at first; it is brought up to date in place,
+        and the next piece goes on from it. It holds tensors, numbers, lists and dicts alone, so torch.save keeps it.
         """
         embedded = self.embedding(ids)
         positions = token_positions(ids, mask)

@@ -29,7 +29,7 @@ class LearnedPositions(nn.Module):
     def forward(self, positions: Tensor) -> Tensor:
         """(N,) or (B, N) -> the same with M behind; ValueError for a position beyond the table."""
         rows = self.table.num_embeddings
-        # Compiled, only where the shape leaves a doubt; padding may be longer than the table, and a piece of a stream shorter.
+        # Compiled, only where the shape leaves a doubt. Padding may be longer than the table, a stream's piece shorter.
         doubtful = positions.shape[-1] > rows or not torch.compiler.is_compiling()
         if doubtful and int(positions.max()) >= rows:
             raise ValueError(

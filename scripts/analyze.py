@@ -150,7 +150,8 @@ def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:
             lengths, size = sorted(set(args.time_lengths)), (args.head_dim, args.heads)
             add_measured(rows, time_mixers(mixers, *size, lengths, args.time_tokens, args.rounds, args.compile))
         say(report.of_cost(rows, args.head_dim))
-        how = f"measured: forward, float32, {'compiled' if args.compile else 'eager'}, CPU, threads: {torch.get_num_threads()}"
+        mode, threads = "compiled" if args.compile else "eager", torch.get_num_threads()
+        how = f"measured: forward, float32, {mode}, CPU, threads: {threads}"
         plot.plot_cost(rows, MAPS, how, args.output / "cost.png")
     return found
 

@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "tasks": {"tasks"},
     "results": {"results"},
     "benchmark": {"feature_maps", "attention", "models", "benchmark", "build", "speed", "results"},
+    "analysis": {"feature_maps", "attention", "analysis", "build", "speed", "benchmark"},
 }
 TORCH_ALONE = ("feature_maps", "attention", "models")
 

@@ -97,7 +97,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
     choices = config["choices"]
-    linear = choices["attention"] != "softmax"
+    linear = "feature_map" in config["attention"]
     commit, dirty = git_state(PROJECT)
     return {
         "schema_version": SCHEMA_VERSION,
@@ -106,7 +106,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         "protocol": config["protocol"],
         "attention": choices["attention"],
         "feature_map": choices["feature_map"] if linear else None,
-        "decay": None,
+        "decay": choices["decay"] if linear else None,
         "encoder": choices["encoder"],
         "max_length": task.max_length,
         "seed": config["seed"],

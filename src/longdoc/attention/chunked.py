@@ -27,6 +27,7 @@ def chunked_sums(
     tokens = q.shape[2]
     padding = -tokens % chunk
     q, k, v = (_pad(x, padding).unflatten(2, (-1, chunk)) for x in (q, k, v))
+    v = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1)  # numerator and denominator in one
     c = _cumulative(log_decay, tokens, padding, chunk)
     if c is None:
         scores = q @ k.mT
@@ -36,28 +37,32 @@ def chunked_sums(
         scores = (q @ k.mT) * torch.exp((c - c.mT) * sign)
     else:
         scores = _channel_scores(q, k, c)
-    if causal:
-        scores = scores.tril()
-    numerator, denominator = scores @ v, scores.sum(-1, keepdim=True)
+    out = (scores.tril() if causal else scores) @ v
 
-    # enter: from a chunk's first token to each of its own, that one included; leave: from behind each to the last.
-    totals = torch.zeros(1, 1, 1, 1, device=q.device) if c is None else c[..., -1, :]
-    totals = totals.expand(-1, -1, q.shape[2], -1)
-    enter, leave = (None, None) if c is None else (c.exp(), (c[..., -1:, :] - c).exp())
-    ends = None
-    for reverse in (False,) if causal else (False, True):
-        carried, taken = (q, k) if enter is None or leave is None else (q * enter, k * leave)
-        states = torch.cat([taken.mT @ v, taken.sum(-2)[..., None]], dim=-1)
-        before, end = _scan(states, totals, reverse, None if state is None else state.to(states.dtype))
-        ends = end if ends is None else ends
-        numerator = numerator + carried @ before[..., :-1]
-        denominator = denominator + carried @ before[..., -1:]
-        enter, leave = leave, enter
-    assert ends is not None
-    end = ends.double()
+    c = torch.zeros(1, 1, 1, 1, 1, dtype=q.dtype, device=q.device) if c is None else c
+    totals = c[..., -1, :].expand(-1, -1, q.shape[2], -1)
+    # enter: from a chunk's start to each of its tokens; leave: from behind each to its end.
+    enter, leave = c.exp(), (c[..., -1:, :] - c).exp()
+    sides = [(enter, leave)] if causal else [(enter, leave), (leave, enter)]
+    if c.shape[-1] == 1:  # a rate a token scales what is read and written: queries and keys stay as they are
+        written = (k.mT @ torch.cat([v * write for _, write in sides], dim=-1)).chunk(len(sides), dim=-1)
+    else:
+        written = tuple((k * write).mT @ v for _, write in sides)
+    initial = None if state is None else state.to(q.dtype)
+    (before, end), *behind = (
+        _scan(states, totals, reverse, initial) for states, reverse in zip(written, (False, True), strict=False)
+    )
+    carried = [before, *(states for states, _ in behind)]
+    if c.shape[-1] == 1:
+        read = (q @ torch.cat(carried, dim=-1)).chunk(len(sides), dim=-1)
+        parts = [part * at for part, (at, _) in zip(read, sides, strict=True)]
+    else:
+        parts = [(q * at) @ states for states, (at, _) in zip(carried, sides, strict=True)]
+    out = sum(parts, out).flatten(2, 3)[:, :, :tokens]
+    end = end.double()
     if state is not None:
         end = end + state * totals.double().sum(2).exp()[..., None]
-    return numerator.flatten(2, 3)[:, :, :tokens], denominator.flatten(2, 3)[:, :, :tokens], end
+    return out[..., :-1], out[..., -1:], end
 
 
 def _pad(x: Tensor, padding: int, axis: int = 2) -> Tensor:

@@ -52,7 +52,10 @@ class MultiHeadAttention(nn.Module):
         state: dict[str, Any] | None = None,
     ) -> Tensor:
         """(B, N, M), mask (B, N), positions (N,) or (B, N), the mixer's state -> (B, N, M)."""
-        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(x).chunk(3, dim=-1))
+        q, k, v = (
+            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+            for part in (nn.functional.linear(x, w) for w in self.qkv.weight.chunk(3))
+        )
         q, k = self.query_norm(q), self.key_norm(k)
         mixed = self.mixer(q, k, v, x, mask, positions, self.rotary, state).transpose(1, 2).flatten(2)
         if self.gate is not None:

@@ -61,7 +61,7 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
         "truncated_rows": 0,
         "truncated_tokens": 0,
     }
-    assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", None)
+    assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", "none")
     assert result["config"]["optimizer"]["betas"] == [0.8, 0.95]
     assert set(result) >= {
         "schema_version", "run_id", "wandb_id", "config_hash", "task", "protocol", "encoder", "max_length", "seed",

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hydra.errors import InstantiationException
 from hydra.utils import get_object, instantiate
@@ -48,7 +48,7 @@ def _targets(node: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _find(path: Any, trusted: tuple[str, ...]) -> type:
-    def refuse(module: str) -> None:
+    def refuse(module: str) -> NoReturn:
         hint = ""
         if module.isidentifier() and module not in NEVER_TRUSTED and module not in TRUSTED:
             hint = (

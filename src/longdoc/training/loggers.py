@@ -28,7 +28,7 @@ def build_loggers(
                 name=record["run_id"],
                 group=f"{record['task']}/{record['protocol']}",
                 job_type="train",
-                tags=[tag for tag in tags if tag],
+                tags=[tag for tag in tags if tag not in (None, "none")],
                 config=record["config"],
                 resume="allow",
                 settings=wandb.Settings(console="off", silent=True),

@@ -1,6 +1,6 @@
-"""Times softmax attention and every feature map against document length, in one interleaved run.
+"""Times variants against document length, in one interleaved run.
 
-    python scripts/benchmark.py --lengths 64 1024 16384 --output outputs/benchmark
+    python scripts/benchmark.py --variants softmax elu "elu decay=fixed" --lengths 1024 16384
 
 Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by
 step, so that whatever else the machine does meets all of them; what to quote are the ratios, medians over
@@ -29,11 +29,12 @@ CONF = ROOT / "conf"
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    maps = sorted(path.stem for path in (CONF / "feature_map").glob("*.yaml"))
+    words = sorted(path.stem for path in (CONF / "variant").glob("*.yaml"))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--variants", nargs="+", choices=["softmax", *maps], default=["softmax", *maps], metavar="NAME",
-        help="softmax and names of conf/feature_map (default: all)")  # fmt: skip
+    add("--variants", nargs="+", default=["softmax", "elu", "favor", "elu decay=fixed"], metavar="NAME",
+        help=f"words of conf/variant ({', '.join(words)}), each with overrides behind it: "
+             f"'elu attention.causal=true' (default: %(default)s)")  # fmt: skip
     add("--lengths", nargs="+", type=int, default=[16, 64, 256, 1024, 2048, 4096, 16384, 65536], metavar="N",
         help="tokens a document (default: %(default)s)")  # fmt: skip
     add("--tokens", type=int, default=16384, help="a step, at least one document (default: %(default)s)")
@@ -52,6 +53,9 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--memory-point", nargs=2, metavar=("NAME", "N"), help=argparse.SUPPRESS)  # in a child process
     args = parser.parse_args(argv)
     args.lengths = sorted(set(args.lengths))
+    for variant in args.variants:
+        if variant.split()[0] not in words:
+            parser.error(f"{variant!r} does not begin with a word of conf/variant: {', '.join(words)}")
     if args.precision is None:
         bf16 = args.device == "cuda" or torch.cpu._is_avx512_bf16_supported()
         args.precision = "bf16" if bf16 else "float32"

@@ -246,9 +246,8 @@ def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_
 def test_a_yaml_cannot_say_what_is_trusted(data, tmp_path):
     """Neither by itself, nor by a sweep of its own."""
     for name, text in {"one": "trust: [theirs]", "two": "hydra: {sweeper: {params: {trust: theirs}}}"}.items():
-        path = tmp_path / "conf" / "experiment" / f"{name}.yaml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"# @package _global_\n{text}\n")
+        (tmp_path / "conf" / "experiment").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "conf" / "experiment" / f"{name}.yaml").write_text(f"# @package _global_\n{text}\n")
         done = run("train.py", "-m", "--config-dir", "conf", f"experiment={name}", *TINY, cwd=tmp_path)
         assert done.returncode == 1
         assert "is not from the command line, where alone it can be set: trust=my_maps" in done.stderr.splitlines()[-1]

@@ -24,7 +24,8 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
-from longdoc.build import build
+from longdoc.build import TRUSTED, allow, build
+from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
 from longdoc.export import VERSION, build_classifier, check_pooling, load
@@ -33,6 +34,7 @@ from longdoc.results.record import (
     config_hash,
     git_state,
     machine,
+    mixing,
     read_record,
     versions,
     write_record,
@@ -47,7 +49,7 @@ from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
     "attention", "callbacks", "decay", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
-    "scheduler", "seed", "task", "trainer",
+    "scheduler", "seed", "task", "trainer", "trust",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
 console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -79,35 +81,34 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     for key in config.keys() - KEYS:  # "+key=value" creates what nothing reads
         raise ValueError(f"{key} does not exist; the valid names there are {', '.join(sorted(KEYS))}")
     groups = [g for g in hydra_config.runtime.choices if not g.startswith("hydra/")]
-    config["choices"] = {group: hydra_config.runtime.choices[group] for group in groups}
+    choices = config["choices"] = {group: hydra_config.runtime.choices[group] for group in groups}
+    config["trust"] = trust(config["trust"], sys.argv[1:])
     if cfg.resume is None:
+        check_is_read(config["attention"], choices, hydra_config.overrides.task)
         return config
     resumed = OmegaConf.load(folder / "config.yaml")
+    resumed.trust = config["trust"]  # the saved one is not believed
     for override in hydra_config.overrides.task:
         key = override.split("=")[0]
         if key == "resume":
             resumed.resume = cfg.resume
         elif key.startswith("trainer."):
             OmegaConf.update(resumed, key, OmegaConf.select(cfg, key))
-        else:
+        elif key != "trust":
             raise ValueError(f"{override} cannot change a resumed run; only values of trainer can, such as its limits")
     return OmegaConf.to_container(resumed, resolve=True)  # type: ignore[return-value]
 
 
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
-    choices = config["choices"]
-    linear = "feature_map" in config["attention"]
     commit, dirty = git_state(PROJECT)
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash(config),
         "task": task.name,
         "protocol": config["protocol"],
-        "attention": choices["attention"],
-        "feature_map": choices["feature_map"] if linear else None,
-        "decay": choices["decay"] if linear else None,
-        "encoder": choices["encoder"],
+        **mixing(config),
+        "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,
         "seed": config["seed"],
         "splits": task.describe(),
@@ -121,6 +122,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
 
 def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]) -> ClassifierModule:
     """Trains, and fills the record with what the training was."""
+    trusted = TRUSTED + allow(config["trust"])
     options = dict(config["trainer"])
     limits = {name: options.pop(name) for name in ("max_time", "max_steps", "max_epochs")}
     default_time = options.pop("default_time")
@@ -142,21 +144,21 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     best, newest = checkpoints(last.parent)
     callbacks: list[pl.Callback] = [
         *([compilation] if compiled else []), budget, throughput, RunProgress(budget, throughput, console),
-        *(build(callback) for callback in config["callbacks"].values()), best, newest,
+        *(build(callback, trusted) for callback in config["callbacks"].values()), best, newest,
         Interrupt(newest, last, options["val_check_interval"]),
     ]  # fmt: skip
     pl.seed_everything(config["seed"], verbose=False)
-    model = build_classifier(config, task.vocab_size, len(task.classes))
+    model = build_classifier(config, task.vocab_size, len(task.classes), trusted)
     record["parameters"] = sum(p.numel() for p in model.parameters())
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
     module = ClassifierModule(
-        model, len(task.classes), config["seed"], build(config["optimizer"]), build(config["scheduler"]), budget,
-        {"version": VERSION, "config": config, "task": task.state},
+        model, len(task.classes), config["seed"], build(config["optimizer"], trusted),
+        build(config["scheduler"], trusted), budget, {"version": VERSION, "config": config, "task": task.state},
     )  # fmt: skip
     trainer = pl.Trainer(
-        **options, devices=1, max_epochs=1, logger=build_loggers(config["logger"], folder, record), callbacks=callbacks,
-        check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False, enable_model_summary=False,
-        use_distributed_sampler=False, default_root_dir=str(folder),
+        **options, devices=1, max_epochs=1, logger=build_loggers(config["logger"], folder, record, trusted),
+        callbacks=callbacks, check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False,
+        enable_model_summary=False, use_distributed_sampler=False, default_root_dir=str(folder),
     )  # fmt: skip
     console.print(
         f"{record['task']}: {record['attention']} {record['feature_map'] or ''} {record['encoder']}, "
@@ -189,7 +191,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
 def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierModule) -> None:
     """Scores the best checkpoint from its file alone, as scripts/evaluate.py does: float32, not compiled."""
     path = folder / "checkpoints" / "best.ckpt"
-    loaded = load(path)
+    loaded = load(path, record["config"]["trust"])
     metrics = {}
     for split, prefix in (("validation", "val"), ("test", "test")):
         console.print(f"scoring {path.name} on the {split} split")
@@ -241,8 +243,9 @@ def main(cfg: DictConfig) -> float:
     quiet()
     keep_freed_memory()
     config = plain_config(cfg, folder)
+    of_now: dict[str, Any] = {"resume": None, "trust": None}
     previous = read_record(folder) if config["resume"] and (folder / "results.json").is_file() else {}
-    if previous.get("status") == "finished" and previous["config"] | {"resume": None} == config | {"resume": None}:
+    if previous.get("status") == "finished" and previous["config"] | of_now == config | of_now:
         console.print("this run is finished; to go on, raise one of its limits, such as trainer.max_steps")
         report(folder, previous)
         return previous["selection"]["value"]
@@ -250,7 +253,7 @@ def main(cfg: DictConfig) -> float:
     status = "failed"
     try:
         pl.seed_everything(config["seed"], verbose=False)
-        task: Task = build(config["task"])
+        task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
         check_pooling(task, config["pooling"])
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()

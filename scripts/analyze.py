@@ -28,12 +28,13 @@ from longdoc.analysis.cost import add_measured, cost, time_mixers
 from longdoc.analysis.parts import monotonicity, position_bias, sharpness
 from longdoc.analysis.plot_layers import plot_layers
 from longdoc.analysis.plot_variance import plot_variance
-from longdoc.analysis.subjects import SOFTMAX, Inputs, make_mixers, map_names
+from longdoc.analysis.subjects import Inputs, make_mixers, map_names
 from longdoc.analysis.variance import variance
 from longdoc.analysis.windows import decays
 from longdoc.errors import one_sentence
 from longdoc.export import Loaded, load
-from longdoc.results.record import git_state, machine
+from longdoc.results.comparison import variant
+from longdoc.results.record import git_state, machine, mixing
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"
@@ -64,6 +65,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--document", type=Path, help="text file for the checkpoint")
     add("--row", type=int, help="row of the checkpoint's test split, in place of --document")
     add("--data", help="where the checkpoint's data lies, if not where it lay in training")
+    add("--trust", action="append", default=[], metavar="MODULE",
+        help="a module of your own, here or on PYTHONPATH, that the checkpoint may build from")  # fmt: skip
     add("--output", type=Path, default=Path("outputs/analysis"), help="folder (default: %(default)s)")
     args = parser.parse_args(argv)
     if unknown := [name for name in args.maps if name not in MAPS]:
@@ -108,14 +111,13 @@ def document(loaded: Loaded, args: argparse.Namespace) -> torch.Tensor:
 
 def of_checkpoint(args: argparse.Namespace, say: Any) -> dict[str, Any]:
     """A trained encoder's own attention, layer by layer."""
-    loaded = load(args.checkpoint)
+    loaded = load(args.checkpoint, args.trust)
     ids = document(loaded, args)
     layers = [analyse_layer(i, layer) for i, layer in enumerate(capture(loaded.model.encoder, ids))]
-    choices = loaded.config["choices"]
-    name = choices["feature_map"] if choices["attention"] != SOFTMAX else SOFTMAX
+    name = variant(mixing(loaded.config) | {"config": loaded.config})
     say(report.of_layers(layers, name))
     plot_layers(layers, name, MAPS, args.output / "checkpoint.png")
-    return {"choices": choices, "step": loaded.step, "tokens": len(ids), "layers": layers}
+    return {"choices": loaded.config["choices"], "step": loaded.step, "tokens": len(ids), "layers": layers}
 
 
 def of_random_inputs(args: argparse.Namespace, say: Any) -> dict[str, Any]:

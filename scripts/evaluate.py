@@ -21,25 +21,25 @@ from rich.text import Text
 from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate, quiet
 from longdoc.export import load
+from longdoc.results.comparison import variant
+from longdoc.results.record import mixing
 from longdoc.tasks.base import SPLITS
 
 PREFIX = {"train": "train", "validation": "val", "test": "test"}
 
 
-def score(path: Path, split: str, data: str | None) -> dict[str, Any]:
+def score(path: Path, split: str, data: str | None, trusted: list[str]) -> dict[str, Any]:
     """The record of one checkpoint on one split, or what was wrong with it."""
     record: dict[str, Any] = {"checkpoint": str(path), "split": split, "error": None}
     start = time.monotonic()
     try:
-        loaded = load(path)
-        choices = loaded.config["choices"]
-        linear = choices["attention"] != "softmax"
+        loaded = load(path, trusted)
         task = loaded.task(data)
         scores = evaluate(loaded, task, split)
         record |= {
-            "task": choices["task"],
-            "attention": choices["attention"],
-            "feature_map": choices["feature_map"] if linear else None,
+            "task": loaded.config["choices"]["task"],
+            "variant": variant(mixing(loaded.config) | {"config": loaded.config}),
+            **mixing(loaded.config),
             "step": loaded.step,
             "rows": scores.rows,
             "metrics": {f"{PREFIX[split]}/{name}": value for name, value in scores.metrics().items()},
@@ -64,8 +64,7 @@ def table(records: list[dict[str, Any]]) -> Table:
             continue
         values = [f"{value:.4f}" for name in ("accuracy", "f1_macro", "loss")
                   for key, value in record["metrics"].items() if key.endswith("/" + name)]  # fmt: skip
-        variant = record["feature_map"] or record["attention"]
-        shown.add_row(Text(record["checkpoint"]), record["task"], variant, str(record["rows"]), *values)
+        shown.add_row(Text(record["checkpoint"]), record["task"], record["variant"], str(record["rows"]), *values)
     return shown
 
 
@@ -74,11 +73,13 @@ def main() -> int:
     parser.add_argument("checkpoint", nargs="+", type=Path)
     parser.add_argument("--split", choices=SPLITS, default="test")
     parser.add_argument("--data", help="where the task's data lies, if not where it lay in training")
+    told = "a module of your own, here or on PYTHONPATH, that checkpoints may build from"
+    parser.add_argument("--trust", action="append", default=[], metavar="MODULE", help=told)
     parser.add_argument("--output", type=Path, help="JSON file; by default beside the first checkpoint")
     options = parser.parse_args()
     quiet()
     data = None if options.data is None else str(Path(options.data).resolve())
-    records = [score(path, options.split, data) for path in options.checkpoint]
+    records = [score(path, options.split, data, options.trust) for path in options.checkpoint]
     console = Console(markup=False)
     console.print(table(records))
     first: Path = options.checkpoint[0]

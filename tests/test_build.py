@@ -1,13 +1,15 @@
-"""Only trusted objects are built, wherever their names stand and however they are spelled."""
+"""Only trusted classes are built, wherever their names stand and however they are spelled."""
+
+import sys
 
 import pytest
 import torch
 from hydra.utils import get_object
 from omegaconf import OmegaConf
-from reference import CONF, names
+from reference import CONF, load, names
 
 from longdoc.attention import LinearAttention
-from longdoc.build import TRUSTED, build
+from longdoc.build import TRUSTED, allow, build
 from longdoc.feature_maps import Elu, FeatureMap
 from longdoc.models.pooling import Pooling
 
@@ -79,6 +81,9 @@ def test_interpolations_of_a_config_are_resolved():
         "longdoc.build.instantiate",
         "longdoc.build.get_object",
         "longdoc.build.build.__globals__.get",
+        "longdoc.build.build",
+        "longdoc.export.load",
+        "torch.optim.adamw.adamw",
         "longdoc.feature_maps.Elu.load_state_dict",
         "longdocument.Model",
         "longdoc.feature_maps",
@@ -87,7 +92,7 @@ def test_interpolations_of_a_config_are_resolved():
 )
 @pytest.mark.parametrize("trusted", [TRUSTED, ("longdoc",)], ids=["command line", "checkpoint"])
 def test_what_does_not_live_in_a_trusted_package_is_refused(target, trusted):
-    with pytest.raises(ValueError, match=f"_target_: {target} (is not built: only objects of longdoc|cannot be found)"):
+    with pytest.raises(ValueError, match=f"_target_: {target} (is not built: only classes of longdoc|cannot be found)"):
         build({"_target_": target}, trusted=trusted)
 
 
@@ -98,14 +103,9 @@ def test_what_does_not_live_in_a_trusted_package_is_refused(target, trusted):
         lambda bad: {**ELU, "head_dim": {"deeper": [{"still": bad}]}},
         lambda bad: {**ELU, "_args_": [bad]},
         lambda bad: {"no target here": bad},
-        lambda bad: {
-            "_target_": "longdoc.build.build",
-            "config": bad,
-            "trusted": ["posix", "os", "builtins"],
-        },
         lambda bad: OmegaConf.create({"a": bad, "b": {**ELU, "head_dim": "${..a}"}}).b,
     ],
-    ids=["argument", "deep", "positional", "without a target", "through build itself", "interpolation"],
+    ids=["argument", "deep", "positional", "without a target", "interpolation"],
 )
 def test_nested_targets_are_checked_before_anything_runs(nest, tmp_path):
     trace = tmp_path / "trace"
@@ -144,7 +144,7 @@ def test_a_config_cannot_hide_a_target_in_an_interpolation(escape, tmp_path):
 def test_a_checkpoint_builds_longdoc_alone():
     optimizer = {"_target_": "torch.optim.AdamW", "_partial_": True, "lr": 0.5}
     assert build(optimizer).func is torch.optim.AdamW
-    with pytest.raises(ValueError, match=r"_target_: torch.optim.AdamW is not built: only objects of longdoc are"):
+    with pytest.raises(ValueError, match=r"_target_: torch.optim.AdamW is not built: only classes of longdoc are"):
         build(optimizer, trusted=("longdoc",))
     assert type(build(ELU, trusted=("longdoc",))) is Elu
 
@@ -169,7 +169,58 @@ def test_every_target_of_conf_is_there_and_trusted(target):
 
 @pytest.mark.parametrize("name", names("feature_map"))
 def test_every_feature_map_of_conf_builds(name):
-    phi = build(OmegaConf.load(CONF / "feature_map" / f"{name}.yaml"))(8, 2)
+    phi = build(load(f"feature_map/{name}"))(8, 2)
     assert isinstance(phi, FeatureMap)
     assert (phi.head_dim, phi.heads) == (8, 2)
     assert phi.query(torch.randn(1, 2, 3, 8)).shape == (1, 2, 3, phi.feature_dim)
+
+
+@pytest.mark.parametrize(("target", "sentence"), [
+    ("longdoc.feature_maps.Elu", "it has no options"),
+    ("longdoc.feature_maps.Favor", "its options are features, redraw_every"),
+])  # fmt: skip
+def test_an_option_of_another_class_is_refused_with_the_options_there_are(target, sentence):
+    with pytest.raises(ValueError, match=f"^{target} has no option nu; {sentence}$"):
+        build({"_target_": target, "_partial_": True, "nu": 3})
+
+
+@pytest.fixture(name="mine")
+def _mine(tmp_path, monkeypatch):
+    """A working directory with modules of the user's own; each leaves a trace where it is imported."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("maps_of_mine", "maps_of_theirs"):
+        code = f"open('{name}.trace', 'w')\nfrom longdoc.feature_maps import Elu\nclass Mine(Elu): ...\ndef make(): ..."
+        (tmp_path / f"{name}.py").write_text(code)
+    yield tmp_path
+    for name in ("maps_of_mine", "maps_of_theirs"):
+        sys.modules.pop(name, None)
+
+
+def test_a_class_of_an_allowed_module_is_built_from_the_working_directory(mine):
+    before = list(sys.path)
+    with pytest.raises(ValueError, match=r"(?s)cannot be found .*No module named 'maps_of_mine'"):
+        build({"_target_": "maps_of_mine.Mine"}, trusted=("maps_of_mine",))
+    trusted = TRUSTED + allow("maps_of_mine")
+    assert sys.path == [*before, str(mine)]
+    assert allow([]) == ()
+    assert type(build({"_target_": "maps_of_mine.Mine", "head_dim": 4, "heads": 2}, trusted)).__name__ == "Mine"
+    with pytest.raises(ValueError, match=r"maps_of_mine.make is not built: only classes"):
+        build({"_target_": "maps_of_mine.make"}, trusted)
+    with pytest.raises(ValueError, match=r"maps_of_mine.Elu.load_state_dict is not built"):
+        build({"_target_": "maps_of_mine.Elu.load_state_dict"}, trusted)
+
+
+def test_a_module_that_is_not_allowed_is_not_even_imported(mine):
+    trusted = ("longdoc", *allow(["maps_of_mine"]))
+    with pytest.raises(ValueError, match=r"only classes of longdoc, maps_of_mine are; .* --trust maps_of_theirs for a"):
+        build({"_target_": "maps_of_theirs.Mine"}, trusted)
+    assert list(mine.glob("*.trace")) == []
+
+
+@pytest.mark.parametrize("name", ["os", "builtins", "posix", "subprocess", "torch", "my.maps", "a b", "", "../x", 3])
+def test_what_is_no_module_of_ones_own_cannot_be_allowed(name):
+    before = list(sys.path)
+    with pytest.raises(ValueError, match=r"^trust: .* (is no module's top-level name|is no module of your own)"):
+        allow([name])
+    assert sys.path == before

@@ -1,9 +1,8 @@
 """README's commands compose, and its recipe for a feature map works as it is written."""
 
+import json
 import re
 import shlex
-import shutil
-from pathlib import Path
 
 import pytest
 from commands import PROJECT, TINY, record, run, write_books
@@ -11,7 +10,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 README = (PROJECT / "README.md").read_text()
-COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README, re.MULTILINE)
+RECIPE = README.split("## Adding a feature map")[1].split("\n## ")[0]
+COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README.replace(RECIPE, ""), re.MULTILINE)
 
 SUFFIX = {"python": "py", "yaml": "yaml"}
 
@@ -37,21 +37,48 @@ def test_every_link_leads_somewhere(path):
         assert (PROJECT / path).exists()
 
 
-def test_the_recipe_for_a_feature_map_followed_to_the_letter_trains(tmp_path):
-    copy = tmp_path / "project"
-    for name in ("src", "conf"):
-        shutil.copytree(PROJECT / name, copy / name)
-    shutil.copy(PROJECT / "train.py", copy)
-    recipe = README.split("## Adding a feature map")[1].split("\n## ")[0]
+@pytest.mark.parametrize("group", ["task", "attention", "feature_map", "decay", "encoder", "variant", "debug"])
+def test_the_words_of_a_group_are_explained(group):
+    text = (PROJECT / "conf" / "README.md").read_text()
+    for path in (PROJECT / "conf" / group).glob("*.yaml"):
+        assert f"`{path.stem}`" in text
+
+
+def test_the_recipe_for_a_feature_map_followed_to_the_letter(tmp_path):
+    """It trains, is saved, and scores the same in a new process, which builds it only if it is told to."""
     for language in ("python", "yaml"):
-        (text,) = re.findall(rf"```{language}\n(.*?)```", recipe, re.DOTALL)
-        (path,) = re.findall(rf"`(\S+/square\.{SUFFIX[language]})`", recipe)
-        (copy / path).write_text(text)
+        (text,) = re.findall(rf"```{language}\n(.*?)```", RECIPE, re.DOTALL)
+        (path,) = re.findall(rf"`(my_maps/\S+\.{SUFFIX[language]})`", RECIPE)
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
     data = write_books(tmp_path / "books")
-    done = run(
-        str(copy / "train.py"), *TINY, "feature_map=square", f"task.data={data}", "trainer.max_steps=2", "logger=csv",
-        cwd=tmp_path, PYTHONPATH=str(copy / "src"),
-    )  # fmt: skip
+    (command,) = re.findall(r"^    python train\.py (.*)$", RECIPE, re.MULTILINE)
+    more = [*TINY, f"task.data={data}", f"task.cache={data}/cache", "trainer.max_steps=2", "logger=csv"]
+    done = run("train.py", *shlex.split(command), *more, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = tmp_path.glob("outputs/books/*")
-    assert record(Path(folder))["feature_map"] == "square"
+    result = record(folder)
+    assert (result["feature_map"], result["config"]["trust"]) == ("square", ["my_maps"])
+
+    (command,) = re.findall(r"^    python scripts/evaluate\.py (.*)$", RECIPE, re.MULTILINE)
+    words = [str(folder / "checkpoints" / "best.ckpt") if word.endswith(".ckpt") else word for word in command.split()]
+    done = run("scripts/evaluate.py", *words, "--output", "out.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (scored,) = json.loads((tmp_path / "out.json").read_text())
+    assert scored["error"] is None
+    for name, value in scored["metrics"].items():
+        assert value == pytest.approx(result["metrics"][name], abs=1e-6)
+
+    refused = run("scripts/evaluate.py", words[-1], "--output", "out.json", cwd=tmp_path)
+    assert refused.returncode == 1
+    (row,) = json.loads((tmp_path / "out.json").read_text())
+    assert row["error"] == (
+        "_target_: my_maps.square.Square is not built: only classes of longdoc are; if the module my_maps is your own, "
+        'allow it: trust=my_maps for train.py, --trust my_maps for a script, trusted="my_maps" for load()'
+    )
+    resumed = run("train.py", f"resume={folder}", "trainer.max_steps=3", cwd=tmp_path)
+    assert resumed.returncode == 1
+    assert "allow it: trust=my_maps for train.py" in resumed.stderr.splitlines()[-1]
+    resumed = run("train.py", f"resume={folder}", "trainer.max_steps=3", "trust=my_maps", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert record(folder)["steps"] == 3

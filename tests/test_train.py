@@ -61,7 +61,7 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
         "truncated_rows": 0,
         "truncated_tokens": 0,
     }
-    assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", None)
+    assert (result["attention"], result["feature_map"], result["decay"]) == ("linear", "elu", "none")
     assert result["config"]["optimizer"]["betas"] == [0.8, 0.95]
     assert set(result) >= {
         "schema_version", "run_id", "wandb_id", "config_hash", "task", "protocol", "encoder", "max_length", "seed",
@@ -192,8 +192,20 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
     [
         (["feature_map=elru"], f"feature_map=elru does not exist; choose one of {words('feature_map')}"),
         (["task=bookz"], f"task=bookz does not exist; choose one of {words('task')}"),
-        (["encoder.widht=3"], "encoder.widht does not exist; the valid names there are"),
-        (["+encoder.n_head=4"], "has no option n_head; its options are vocab_size, max_length, width, depth, heads,"),
+        (
+            ["encoder.widht=3"],
+            "encoder.widht does not exist: longdoc.models.Encoder has no such option; its options are",
+        ),
+        (["trainer.max_step=3"], "trainer.max_step does not exist; the valid names there are accelerator,"),
+        (["+encoder.n_head=4"], "has no option n_head; its options are width, depth, heads, feedforward, attention,"),
+        (
+            ["feature_map.features=64"],
+            "feature_map.features does not exist: longdoc.feature_maps.Elu has no such option",
+        ),
+        (
+            ["attention=softmax", "feature_map=favor"],
+            "feature_map=favor: attention=softmax has no feature_map; leave it",
+        ),
         (["+sed=3"], "sed does not exist; the valid names there are attention, callbacks"),
         (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
         (
@@ -229,6 +241,16 @@ def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("train.py: ")
     assert sentence in last
+
+
+def test_a_yaml_cannot_say_what_is_trusted(data, tmp_path):
+    """Neither by itself, nor by a sweep of its own."""
+    for name, text in {"one": "trust: [theirs]", "two": "hydra: {sweeper: {params: {trust: theirs}}}"}.items():
+        (tmp_path / "conf" / "experiment").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "conf" / "experiment" / f"{name}.yaml").write_text(f"# @package _global_\n{text}\n")
+        done = run("train.py", "-m", "--config-dir", "conf", f"experiment={name}", *TINY, cwd=tmp_path)
+        assert done.returncode == 1
+        assert "is not from the command line, where alone it can be set: trust=my_maps" in done.stderr.splitlines()[-1]
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_with_a_message(data, tmp_path):

@@ -1,7 +1,14 @@
 """Errors as one sentence."""
 
+from collections.abc import Iterable
+
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
+
+
+def say_options(names: Iterable[str]) -> str:
+    """``it has no options``, or which."""
+    return f"its options are {', '.join(names)}" if names else "it has no options"
 
 
 def one_sentence(error: BaseException) -> str:
@@ -13,7 +20,10 @@ def one_sentence(error: BaseException) -> str:
     if isinstance(cause, InterpolationResolutionError):  # what a resolver of ours says, in OmegaConf's wrapping
         return str(cause).splitlines()[0].partition("resolving interpolation: ")[2] or str(cause)
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None:
-        names = ", ".join(sorted(str(key) for key in cause.parent_node))
-        return f"{cause.full_key or cause.key} does not exist; the valid names there are {names}"
+        key, parent = cause.full_key or cause.key, cause.parent_node
+        names = sorted(str(name) for name in parent if not str(name).startswith("_"))
+        if "_target_" in parent:
+            return f"{key} does not exist: {parent['_target_']} has no such option; {say_options(names)}"
+        return f"{key} does not exist; the valid names there are {', '.join(names)}"
     text = " ".join(str(cause).split())
     return text if isinstance(cause, ValueError | OSError | ArithmeticError) else f"{type(cause).__name__}: {text}"

@@ -1,13 +1,13 @@
 """From a config to a model and a task, and from a checkpoint back to both."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from longdoc.build import TRUSTED, build
+from longdoc.build import TRUSTED, allow, build
 from longdoc.models import Classifier
 from longdoc.tasks.base import Task
 
@@ -32,12 +32,16 @@ def check_pooling(task: Task, pooling: str) -> None:
 
 @dataclass
 class Loaded:
-    """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state."""
+    """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state.
+
+    trusted: the packages whose classes are built from it.
+    """
 
     model: Classifier
     config: dict[str, Any]
     task_state: dict[str, Any]
     step: int
+    trusted: tuple[str, ...]
 
     def task(self, data: str | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""
@@ -48,17 +52,20 @@ class Loaded:
                     f"the task {self.config['choices']['task']} makes its own data and reads none from {data}"
                 )
             config["data"] = data
-        task: Task = build(config, trusted=("longdoc",))
+        task: Task = build(config, self.trusted)
         task.state = self.task_state
         return task
 
 
-def load(path: str | Path) -> Loaded:
+def load(path: str | Path, trusted: str | Iterable[str] = ()) -> Loaded:
     """Rebuilds a classifier from a checkpoint alone: float32, not compiled, on the CPU.
 
-    Raises ValueError with one sentence if the file is not a checkpoint of longdoc.
+    trusted: your own modules, by their top-level names, whose classes may be built beside longdoc's; what the
+    checkpoint itself says of trust is not believed.
+
+    Raises ValueError with one sentence if the file is not a checkpoint of longdoc, or needs a module not trusted.
     """
-    path = Path(path)
+    path, packages = Path(path), ("longdoc", *allow(trusted))
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not there; a run's checkpoints are in its folder's checkpoints/")
     try:
@@ -69,10 +76,10 @@ def load(path: str | Path) -> Loaded:
     if payload["version"] != VERSION:
         raise ValueError(f"{path} is a checkpoint of version {payload['version']}; this longdoc reads {VERSION}")
     state = payload["task"]
-    model = build_classifier(payload["config"], state["vocab_size"], len(state["classes"]), trusted=("longdoc",))
+    model = build_classifier(payload["config"], state["vocab_size"], len(state["classes"]), packages)
     weights = {name.removeprefix(PREFIX): weight for name, weight in checkpoint["state_dict"].items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path}: the weights do not fit the config beside them ({error})") from error
-    return Loaded(model.eval(), payload["config"], state, checkpoint["global_step"])
+    return Loaded(model.eval(), payload["config"], state, checkpoint["global_step"], packages)

@@ -6,16 +6,31 @@ from typing import Any
 import pytest
 from results.records import made
 
+from longdoc.results import Record, config_hash
 from longdoc.results.comparison import compare, summarize, variant
 
 SOFTMAX = [0.40, 0.44, 0.45]
 ELU = [0.50, 0.52, 0.57]
 
 
+def mixed(attention: str = "linear", decay: str = "none", **options: Any) -> Record:
+    """A run with these values of encoder, or of attention."""
+    record = made(attention, decay=decay)
+    encoder = record["config"]["encoder"]
+    for key, value in options.items():
+        (encoder["attention"] if key in ("normalizer", "causal") else encoder)[key] = value
+    return record | {"config_hash": config_hash(record["config"] | {"decay_": decay}), "run_id": str(options)}
+
+
 def test_variant_names() -> None:
     assert variant(made("softmax")) == "softmax"
     assert variant(made()) == variant(made(decay="none")) == "elu"
     assert variant(made(feature_map="favor", decay="fixed")) == "favor+fixed"
+    assert variant(made("window", feature_map=None)) == "window"
+    assert variant(mixed(convolution=3, hybrid_every=2)) == "elu+conv3+hybrid2"
+    assert variant(mixed(normalizer="magnitude", decay="fixed")) == "elu+fixed+magnitude"
+    assert variant(mixed(normalizer="none")) == "elu+rmsnorm"
+    assert variant(mixed(normalizer="sum", convolution=0, hybrid_every=0)) == "elu"
 
 
 def test_summaries() -> None:
@@ -90,6 +105,26 @@ def test_settings_of_one_map_tell_its_rows_apart_but_not_other_variants() -> Non
     (group,), _ = compare([few, many, made("softmax", accuracy=0.1)])
     key = "encoder.attention.feature_map.features"
     assert [row.settings for row in group.rows] == [{key: 64}, {key: 16}, {}]
+
+
+def test_other_ways_to_mix_are_rows_of_their_own_with_nothing_to_note() -> None:
+    plain = {"normalizer": "sum", "causal": False, "convolution": 0, "hybrid_every": 0}
+    options = [{}, {"decay": "fixed"}, {"convolution": 3}, {"normalizer": "magnitude"}, {"hybrid_every": 2}]
+    (group,), _ = compare(mixed(**plain | other) for other in options)
+    names = {"elu", "elu+fixed", "elu+conv3", "elu+magnitude", "elu+hybrid2"}
+    assert {row.variant for row in group.rows} == names
+    assert all(len(row.records) == 1 and row.settings == {} for row in group.rows)
+    assert group.notes == []
+
+
+def test_softmax_behind_a_convolution_is_softmax_still() -> None:
+    (group,), _ = compare([mixed(convolution=3), mixed("softmax", convolution=3)])
+    assert {row.variant: row.speed_ratio for row in group.rows} == {"elu+conv3": 1.0, "softmax+conv3": 1.0}
+
+
+def test_what_tokens_may_read_is_noted_beside_the_variant() -> None:
+    (group,), _ = compare([mixed(causal=True), mixed("softmax", causal=False)])
+    assert group.notes == ["encoder.attention.causal differs: True (elu); False (softmax)"]
 
 
 def test_softmax_with_several_settings_is_chosen_by_validation() -> None:

@@ -113,6 +113,7 @@ def test_bad_arguments_are_one_sentence(main, arguments, sentence, capsys):
     ("--document binary.txt", "binary.txt is not UTF-8"),
     ("--document gone.txt", "gone.txt"),
     ("--document empty.txt --checkpoint gone.ckpt", "gone.ckpt is not there"),
+    ("--row 0 --trust os", "trust: os is no module of your own; Python's library and torch are never trusted"),
 ])  # fmt: skip
 def test_what_a_checkpoint_cannot_read_is_one_sentence(
     main, trained, arguments, sentence, tmp_path, capsys, monkeypatch

@@ -16,7 +16,8 @@ class ShortConvolution(nn.Module):
     def __init__(self, width: int, kernel: int, causal: bool) -> None:
         super().__init__()
         if kernel < 2 or (not causal and kernel % 2 == 0):
-            raise ValueError(f"encoder.convolution={kernel} must be 0, or at least 2, and odd unless causal")
+            least = "2 tokens" if causal else "3 tokens and odd, as attention is not causal"
+            raise ValueError(f"encoder.convolution={kernel} must be 0 or at least {least}")
         self.kernel = kernel
         self.causal = causal
         self.weight = nn.Parameter(torch.empty(kernel, width).uniform_(-(kernel**-0.5), kernel**-0.5))

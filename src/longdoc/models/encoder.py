@@ -63,8 +63,10 @@ class Encoder(nn.Module):
         hybrid_attention: Mixer | None = None,
     ) -> None:
         super().__init__()
-        if hybrid_every < 0 or (hybrid_every and hybrid_attention is None):
-            raise ValueError(f"encoder.hybrid_every={hybrid_every} must be >= 0, and encoder.hybrid_attention given")
+        if hybrid_every < 0:
+            raise ValueError(f"encoder.hybrid_every={hybrid_every} must be >= 0 blocks (0: none)")
+        if hybrid_every and hybrid_attention is None:
+            raise ValueError(f"encoder.hybrid_every={hybrid_every} needs encoder.hybrid_attention")
         self.vocab_size = vocab_size
         self.width = width
         self.embedding = nn.Embedding(vocab_size, width)

@@ -19,8 +19,12 @@ GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder")
 _SPEED_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
 _NOTED_CONDITIONS = (*_SPEED_CONDITIONS, "commit")
 
-# Where a variant stands in a config: two variants differ here by their nature.
-_VARIANT_KEYS = ("encoder.attention", "attention", "feature_map", "decay")
+# Where a variant stands in a config: two variants differ here by their nature, but not in what they may read.
+_VARIANT_KEYS = (
+    *("encoder.attention", "attention", "feature_map", "decay"),
+    *("encoder.convolution", "encoder.hybrid_every", "encoder.hybrid_attention"),
+)
+_NO_VARIANT_KEYS = ("encoder.attention.causal",)
 
 
 class Summary(NamedTuple):
@@ -73,11 +77,19 @@ class Group:
 
 
 def variant(record: Record) -> str:
-    """``softmax``, or the feature map and, if there is one, the decay: ``favor+selective``."""
-    if record["attention"] == "softmax":
-        return "softmax"
-    name = record["feature_map"] or record["attention"]
-    return name if record["decay"] in (None, "none") else f"{name}+{record['decay']}"
+    """The feature map, or the attention without one, and what else mixes tokens: ``favor+selective+conv3``."""
+    encoder = record["config"].get("encoder", {})
+    attention = encoder.get("attention", {})
+    parts = [record["feature_map"] or record["attention"]]
+    if record["decay"] not in (None, "none"):
+        parts.append(record["decay"])
+    if (normalizer := attention.get("normalizer", "sum")) != "sum":
+        parts.append({"none": "rmsnorm"}.get(normalizer, normalizer))
+    if kernel := encoder.get("convolution"):
+        parts.append(f"conv{kernel}")
+    if every := encoder.get("hybrid_every"):
+        parts.append(f"hybrid{every}")
+    return "+".join(parts)
 
 
 def summarize(values: Iterable[Any]) -> Summary:
@@ -182,7 +194,7 @@ def _measured_under(row: Row) -> set[tuple]:
 
 def _against_softmax(rows: list[Row]) -> list[str]:
     """Compares the rows with softmax; where softmax has several rows, with the best in validation."""
-    candidates = [row for row in rows if row.variant == "softmax"]
+    candidates = [row for row in rows if row.records[0]["attention"] == "softmax"]
     if not candidates:
         return []
     none = Summary(None, None, 0)
@@ -211,7 +223,8 @@ def _tell_apart(rows: list[Row]) -> None:
     for i, row in enumerate(rows):
         twins = [other for other, name in zip(flat, names, strict=True) if name == names[i]]
         for key in dict.fromkeys(key for other in flat for key in other):
-            of_variant = any(key == held or key.startswith(f"{held}.") for held in _VARIANT_KEYS)
+            of_variant = any(f"{key}.".startswith(f"{held}.") for held in _VARIANT_KEYS)
+            of_variant = of_variant and key not in _NO_VARIANT_KEYS
             if any(other.get(key) != flat[i].get(key) for other in (twins if of_variant else flat)):
                 row.settings[key] = flat[i].get(key)
         if len(twins) > 1:

@@ -28,9 +28,9 @@ _FINISHED = (
 )
 _OBJECTS = ("config", "splits", "metrics", "references", "budget")
 
-# None of them changes what is learned: where a run goes on, where it is reported, and the words that chose
-# the groups, whose values stand in the config themselves.
-_RUN_KEYS = ("resume", "logger", "hydra", "choices")
+# None of them changes what is learned: where a run goes on, where it is reported, what was allowed, and the words
+# that chose the groups, whose values stand in the config themselves.
+_RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust")
 # Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
 _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 
@@ -133,6 +133,16 @@ def config_hash(config: Mapping[str, Any]) -> str:
     """Names what runs repeat: 12 hex digits of the SHA-256 of the ``settings`` as canonical JSON."""
     canonical = json.dumps(settings(config), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def mixing(config: Mapping[str, Any]) -> dict[str, str | None]:
+    """How a run's tokens mix, in words: ``attention``, and of linear attention ``feature_map`` and ``decay``."""
+    choices, linear = config["choices"], "feature_map" in config["attention"]
+    return {
+        "attention": choices["attention"],
+        "feature_map": choices["feature_map"] if linear else None,
+        "decay": choices.get("decay") if linear else None,
+    }
 
 
 def git_state(folder: str | Path) -> tuple[str | None, bool | None]:

@@ -7,10 +7,12 @@ from typing import Any
 import wandb
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
-from longdoc.build import build
+from longdoc.build import TRUSTED, build
 
 
-def build_loggers(config: dict[str, Any], folder: Path, record: dict[str, Any]) -> list[Logger]:
+def build_loggers(
+    config: dict[str, Any], folder: Path, record: dict[str, Any], trusted: tuple[str, ...] = TRUSTED
+) -> list[Logger]:
     """The configured loggers, writing metrics.csv and wandb/ in ``folder``."""
     loggers: list[Logger] = []
     for logger in config.values():
@@ -26,7 +28,7 @@ def build_loggers(config: dict[str, Any], folder: Path, record: dict[str, Any]) 
                 name=record["run_id"],
                 group=f"{record['task']}/{record['protocol']}",
                 job_type="train",
-                tags=[tag for tag in tags if tag],
+                tags=[tag for tag in tags if tag not in (None, "none")],
                 config=record["config"],
                 resume="allow",
                 settings=wandb.Settings(console="off", silent=True),
@@ -34,7 +36,7 @@ def build_loggers(config: dict[str, Any], folder: Path, record: dict[str, Any]) 
             run._wandb_init.pop("anonymous", None)  # Lightning passes it always, and W&B warns of it always
             loggers.append(run)
         else:
-            loggers.append(build(logger))
+            loggers.append(build(logger, trusted))
     return loggers
 
 

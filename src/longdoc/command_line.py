@@ -1,0 +1,31 @@
+"""What the command line alone may say, and what it would say in vain."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from longdoc.build import allow
+
+
+def trust(value: Any, arguments: Sequence[str]) -> list[str]:
+    """The modules of a config's ``trust``, checked; ``arguments`` are the process's own, such as trust=my_maps.
+
+    Raises ValueError unless they say just that: a yaml, or a sweep in a yaml, must not choose what is trusted.
+    """
+    typed = OmegaConf.from_dotlist([word for word in arguments if word.startswith("trust=")])
+    if (value or []) != (OmegaConf.to_container(typed).get("trust") or []):  # type: ignore[union-attr]
+        raise ValueError(f"trust={value} is not from the command line, where alone it can be set: trust=my_maps")
+    return list(allow(value or []))
+
+
+def check_is_read(attention: Mapping[str, Any], choices: Mapping[str, Any], overrides: Iterable[str]) -> None:
+    """Raises ValueError for a feature map or decay that is asked of an attention without one.
+
+    A variant is a whole row of a comparison: what stands beside it is for the rows that read it.
+    """
+    for override in overrides:
+        group = override.lstrip("+").partition("=")[0].partition(".")[0]
+        if group in ("feature_map", "decay") and group not in attention and choices.get("variant") is None:
+            name = choices["attention"]
+            raise ValueError(f"{override}: attention={name} has no {group}; leave it out, or choose attention=linear")

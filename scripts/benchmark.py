@@ -1,16 +1,23 @@
 """Times softmax attention and every feature map against document length, in one interleaved run.
 
     python scripts/benchmark.py --lengths 64 1024 16384 --output outputs/benchmark
+    python scripts/benchmark.py --stream 1000000 --variants elu     # causal encoders that read a text in pieces
 
 Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by
 step, so that whatever else the machine does meets all of them; what to quote are the ratios, medians over
 rounds. Each point's memory is measured in a process of its own, because memory once used blurs what follows.
+
+With --stream nothing of this is done; ``stream.json`` tells, without decay and with a selective one, what reading one
+token costs early and late in a text, how memory grows over so many tokens, and how far pieces are from the whole.
+Float32, not compiled, on the CPU.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -21,7 +28,9 @@ from longdoc.benchmark.measure import crossovers, measure
 from longdoc.benchmark.memory import measure_memory, memory_in_child
 from longdoc.benchmark.plot import plot
 from longdoc.benchmark.report import show_crossover, table
+from longdoc.benchmark.stream import EARLY, LATE, PIECE, measure_stream
 from longdoc.benchmark.trial import MODES, Point, Settings, limit_compilation
+from longdoc.errors import one_sentence
 from longdoc.speed import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,9 +57,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     sizes = {"width": 128, "depth": 2, "heads": 4, "feedforward": 256, "vocab": 8192, "seed": 0}
     for name, value in sizes.items():
         add(f"--{name}", type=int, default=value, help="default: %(default)s")
+    add("--stream", type=int, metavar="TOKENS", help="measure streams over so many tokens instead, more than 16384")
     add("--output", type=Path, default=Path("outputs/benchmark"), help="folder (default: %(default)s)")
     add("--memory-point", nargs=2, metavar=("NAME", "N"), help=argparse.SUPPRESS)  # in a child process
     args = parser.parse_args(argv)
+    if args.stream is not None and args.stream <= PIECE:
+        parser.error(f"--stream {args.stream} must be more than {PIECE}, the tokens of one piece")
     args.lengths = sorted(set(args.lengths))
     if args.precision is None:
         bf16 = args.device == "cuda" or torch.cpu._is_avx512_bf16_supported()
@@ -58,11 +70,32 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return args
 
 
+def streams(args: argparse.Namespace, settings: Settings, say: Callable[[str], object]) -> None:
+    """Measures, prints and writes what streams cost."""
+    points = []
+    for variant, decay in product([v for v in args.variants if v != "softmax"], ("none", "selective")):
+        try:
+            point = measure_stream(settings, variant, decay, args.stream)
+        except ValueError as error:  # a map that needs the whole sequence
+            say(one_sentence(error))
+            continue
+        step, text, apart = point["step"], point["text"], point["agreement"]
+        say(f"{variant}, decay {decay}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {EARLY} and "
+            f"{step['ratio']:.3f} times that behind {LATE:,}; {text['tokens']:,} tokens at "
+            f"{text['tokens_per_second']:,.0f} a second, peak memory {text['growth_bytes'] / 1e6:+.1f} MB behind the "
+            f"first {PIECE:,}; {apart['relative_error']:.1e} from one call over {apart['tokens']:,}")  # fmt: skip
+        points.append(point)
+    where = environment(settings, ROOT) | {"precision": "float32", "compiled": False}
+    args.output.mkdir(parents=True, exist_ok=True)
+    (args.output / "stream.json").write_text(json.dumps({"environment": where, "points": points}, indent=1) + "\n")
+    say(f"written: {args.output / 'stream.json'}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, or 130 if interrupted."""
     argv = sys.argv[1:] if argv is None else argv
     args = arguments(argv)
-    settings = Settings(CONF, **{k: v for k, v in vars(args).items() if k not in ("output", "memory_point")})
+    settings = Settings(CONF, **{k: v for k, v in vars(args).items() if k not in ("output", "memory_point", "stream")})
     if args.memory_point:
         variant, length = args.memory_point
         with limit_compilation(settings):
@@ -71,6 +104,9 @@ def main(argv: list[str] | None = None) -> int:
     keep_freed_memory()  # as train.py does
     console = Console(soft_wrap=True)
     say = partial(console.print, highlight=False)
+    if args.stream is not None:
+        streams(args, settings, say)
+        return 0
     child = [sys.executable, __file__, *argv, "--memory-point"]
     found: dict[tuple[str, int], Point] = {}
     complete = False
@@ -85,7 +121,7 @@ def main(argv: list[str] | None = None) -> int:
         crossing = crossovers(points)
         record = {
             "complete": complete,
-            "arguments": {k: v for k, v in vars(args).items() if k not in ("memory_point", "output")},
+            "arguments": {k: v for k, v in vars(args).items() if k not in ("memory_point", "output", "stream")},
             "environment": environment(settings, ROOT),
             "crossover": crossing,
             "points": points,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from longdoc.attention import LinearAttention, SoftmaxAttention
-from longdoc.benchmark import measure
+from longdoc.benchmark import measure, stream
 from longdoc.feature_maps import Elu, Favor
 from longdoc.models import Classifier, Encoder
 from longdoc.speed import ProcessMemory, crossover, flops_per_token, largest_tensor
@@ -93,6 +93,23 @@ class TestScript:
         # The feed-forward hidden layer alone, kept for the backward pass before and after its GELU.
         assert min(per_token.values()) > 2 * 32 * 4
         assert per_token[2048] == pytest.approx(per_token[512], rel=0.15)
+
+    def test_streams(self, benchmark, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr(stream, "PIECE", 64)
+        monkeypatch.setattr(stream, "LATE", 100)
+        options = "--stream 20000 --variants softmax elu efficient"
+        assert benchmark.main([*TINY.split(), *options.split(), "--output", str(tmp_path)]) == 0
+        shown = capsys.readouterr().out
+        record = json.loads((tmp_path / "stream.json").read_text())
+        assert [(p["variant"], p["decay"]) for p in record["points"]] == [("elu", "none"), ("elu", "selective")]
+        for point in record["points"]:
+            assert 0.5 < point["step"]["ratio"] < 2
+            assert point["text"]["tokens"] == point["agreement"]["tokens"] == 20_000
+            assert point["text"]["growth_bytes"] < 20_000 * 16 * 4  # one vector a token would be more
+            assert point["agreement"]["relative_error"] < 1e-4
+            assert f"elu, decay {point['decay']}: one token takes " in shown
+        assert "the feature map efficient needs the whole sequence" in shown
+        assert record["environment"]["precision"] == "float32"
 
     def test_interruption_keeps_finished_points(self, benchmark, tmp_path, monkeypatch, capsys):
         time_length = measure.time_length

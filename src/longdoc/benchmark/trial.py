@@ -98,7 +98,7 @@ def group(settings: Settings, name: str, choice: str) -> DictConfig:
     return cast(DictConfig, OmegaConf.load(settings.conf / name / f"{choice}.yaml"))
 
 
-def classifier(settings: Settings, variant: str) -> Classifier:
+def classifier(settings: Settings, variant: str, decay: str = "none", causal: bool = False) -> Classifier:
     """The project's classifier, from the same files as in training."""
     softmax = variant == "softmax"
     size = {name: getattr(settings, name) for name in ("width", "depth", "heads", "feedforward")}
@@ -106,11 +106,12 @@ def classifier(settings: Settings, variant: str) -> Classifier:
         {
             "task": {"max_length": max(settings.lengths)},
             "feature_map": {} if softmax else group(settings, "feature_map", variant),
-            "decay": group(settings, "decay", "none"),
+            "decay": group(settings, "decay", decay),
             "attention": group(settings, "attention", "softmax" if softmax else "linear"),
             "encoder": group(settings, "encoder", "small"),
         }
     )
+    config.attention.causal = causal
     config.encoder.update(size | {"dropout": 0.0, "positions": "none", "gate": False})
     torch.manual_seed(settings.seed)
     encoder = build(config.encoder)(vocab_size=settings.vocab, max_length=max(settings.lengths))

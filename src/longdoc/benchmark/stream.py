@@ -1,0 +1,69 @@
+"""Reading as a stream: what a token costs early and late in a text, and what memory a long text takes."""
+
+import statistics
+import time
+
+import torch
+from torch import Tensor
+
+from longdoc.benchmark.trial import Point, Settings, classifier
+from longdoc.models import Classifier, Stream
+from longdoc.speed import ProcessMemory
+
+PIECE = 16_384  # tokens read at once
+EARLY, LATE = 10, 100_000
+WHOLE = 2**20  # the most tokens that one call reads for comparison
+
+
+def read(stream: Stream, ids: Tensor) -> Tensor:
+    """Reads ids (1, N) in pieces; the output for the last token beside the logits (M + C,)."""
+    for piece in ids.split(PIECE, dim=1):
+        last = stream.read(piece)[0, -1].clone()  # a view would keep the whole piece
+    return torch.cat([last, stream.logits()[0]])
+
+
+def step_cost(model: Classifier, ids: Tensor, rounds: int = 500) -> Point:
+    """Median seconds of reading one token behind EARLY and behind LATE others, taking turns, and their ratio."""
+    streams = {tokens: Stream(model) for tokens in (EARLY, LATE)}
+    seconds: dict[int, list[float]] = {tokens: [] for tokens in streams}
+    for tokens, stream in streams.items():
+        read(stream, ids[:, torch.arange(tokens) % ids.shape[1]])
+    for i in range(rounds):
+        for tokens in sorted(streams, reverse=i % 2 == 1):
+            start = time.perf_counter()
+            streams[tokens].read(ids[:, :1])
+            seconds[tokens].append(time.perf_counter() - start)
+    early, late = (statistics.median(seconds[tokens]) for tokens in (EARLY, LATE))
+    return {"early_seconds": early, "late_seconds": late, "ratio": late / early, "rounds": rounds}
+
+
+def long_text(model: Classifier, ids: Tensor) -> Point:
+    """Tokens a second over ids (1, N), N > PIECE, and how the process's peak memory grows behind the first piece."""
+    memory = ProcessMemory(ids.device)
+    memory.now()  # gives back what is free, where growth would hide
+    memory.reset_peak()
+    stream, start = Stream(model), time.perf_counter()
+    read(stream, ids[:, :PIECE])
+    first = memory.peak()
+    read(stream, ids[:, PIECE:])
+    seconds, growth = time.perf_counter() - start, memory.peak() - first
+    found = {"tokens": ids.shape[1], "tokens_per_second": ids.shape[1] / seconds, "method": memory.method}
+    return found | {"first_peak_bytes": first, "growth_bytes": growth}
+
+
+@torch.no_grad()
+def agreement(model: Classifier, ids: Tensor) -> Point:
+    """How far a stream's last output and logits are from one call's over the first WHOLE tokens: max|a-b| / max|b|."""
+    ids = ids[:, :WHOLE]
+    pieces = read(Stream(model), ids)
+    hidden, embedded = model.encoder(ids)
+    whole = torch.cat([hidden[0, -1], model.score(model.pooling(hidden, embedded, None))[0]])
+    return {"tokens": ids.shape[1], "relative_error": ((pieces - whole).abs().max() / whole.abs().max()).item()}
+
+
+def measure_stream(settings: Settings, variant: str, decay: str, tokens: int) -> Point:
+    """All three, of a causal encoder on random ids."""
+    model = classifier(settings, variant, decay, causal=True).eval()
+    ids = torch.randint(settings.vocab, (1, tokens), generator=torch.Generator().manual_seed(settings.seed))
+    parts = {"step": step_cost(model, ids), "text": long_text(model, ids), "agreement": agreement(model, ids)}
+    return {"variant": variant, "decay": decay, "piece": PIECE, **parts}

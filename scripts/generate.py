@@ -16,7 +16,7 @@ import longdoc.caches  # noqa: F401  # isort: skip
 
 from longdoc.errors import one_sentence
 from longdoc.export import load
-from longdoc.generation import Sampling, Writer, encode
+from longdoc.generation import Sampling, Writer
 
 
 def arguments() -> argparse.Namespace:
@@ -39,11 +39,9 @@ def read(writer: Writer, prompt: str | None, path: Path | None) -> None:
     """Reads the prompt, telling of long ones how far it is."""
     with io.StringIO(prompt or "") if path is None else path.open(encoding="utf-8") as file:
         start = shown = time.monotonic()
-        before = writer.tokens
-        for piece in encode(writer.tokenizer, file):
-            writer.stream.read(piece)
+        for tokens in writer.read(file):
             if time.monotonic() - shown > 1:
-                shown, tokens = time.monotonic(), writer.tokens - before
+                shown = time.monotonic()
                 print(f"\r{tokens:,} tokens read, {tokens / (shown - start):,.0f} a second", end="", file=sys.stderr)
     if shown > start:
         print(file=sys.stderr)

@@ -108,8 +108,7 @@ def test_the_seed_decides(tokenizer):
 
 
 def text(made, tokens, prompt="The café"):
-    for piece in encode(made.tokenizer, io.StringIO(prompt)):
-        made.stream.read(piece)
+    assert [*made.read(io.StringIO(prompt))][-1] == made.tokens
     return list(made.write(tokens, Sampling()))
 
 
@@ -120,6 +119,16 @@ def test_characters_come_whole(tokenizer, monkeypatch):
     pieces = list(writer(tokenizer).write(len(ids), Sampling()))
     assert "".join(pieces) == TEXT
     assert pieces.count("") > 20
+
+
+def test_a_prompt_ends_a_character_that_was_begun(tokenizer, monkeypatch):
+    made = writer(tokenizer)
+    ids = tokenizer.encode("ü", add_special_tokens=False).ids
+    monkeypatch.setattr("longdoc.generation.generate", lambda *_: iter(ids[:1]))
+    assert text(made, 1) == [""]
+    assert made.pending == ids[:1]
+    assert list(made.read(io.StringIO("b"))) == [1]
+    assert made.pending == []
 
 
 @pytest.mark.parametrize("cut", [1, 20, 33, 59])

@@ -64,16 +64,18 @@ def generate(stream: Stream, sampling: Sampling, generator: torch.Generator | No
 
 def encode(tokenizer: Tokenizer, file: TextIO, block: int = BLOCK) -> Iterator[Tensor]:
     """The token ids of a text in pieces (1, N), N <= PIECE, holding little of it at a time."""
-    rest, more = "", True
-    while more:
-        new = file.read(block)
-        rest, more = rest + new, bool(new)
-        cut = CUT.match(rest) if more else None
-        end = len(rest) if not more else cut.end() if cut else 0
-        ids = tokenizer.encode(rest[:end], add_special_tokens=False).ids
-        rest = rest[end:]
-        for start in range(0, len(ids), PIECE):
-            yield torch.tensor([ids[start : start + PIECE]])
+    rest = ""
+    while new := file.read(block):
+        rest += new
+        if cut := CUT.match(rest):
+            yield from _pieces(tokenizer, cut.group())
+            rest = rest[cut.end() :]
+    if rest:
+        yield from _pieces(tokenizer, rest)
+
+
+def _pieces(tokenizer: Tokenizer, text: str) -> tuple[Tensor, ...]:
+    return torch.tensor([tokenizer.encode(text, add_special_tokens=False).ids]).split(PIECE, dim=1)
 
 
 def fingerprint(model: nn.Module) -> str:
@@ -112,6 +114,14 @@ class Writer:
         """How many were read."""
         return self.stream.state["encoder"].get("tokens", 0)
 
+    def read(self, file: TextIO) -> Iterator[int]:
+        """Reads a text behind what is there, handing out how many tokens of it were read so far."""
+        before = self.tokens
+        for piece in encode(self.tokenizer, file):
+            self.stream.read(piece)
+            self.pending = []  # the text ends a character that was begun
+            yield self.tokens - before
+
     def write(self, tokens: int, sampling: Sampling) -> Iterator[str]:
         """The text of so many more tokens as it comes, by whole characters: a token without one gives ""."""
         decoder = DecodeStream(ids=self.pending)
@@ -123,6 +133,7 @@ class Writer:
     def save(self, path: Path) -> None:
         """Writes what another process needs to go on."""
         state = {"stream": self.stream.state, "generator": self.generator.get_state(), "pending": self.pending}
+        path.parent.mkdir(parents=True, exist_ok=True)
         torch.save({"weights": fingerprint(self.stream.model)} | state, path)
 
     def load(self, path: Path) -> None:

@@ -23,12 +23,12 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
+from longdoc.benchmark import stream
 from longdoc.benchmark.environment import environment
 from longdoc.benchmark.measure import crossovers, measure
 from longdoc.benchmark.memory import measure_memory, memory_in_child
 from longdoc.benchmark.plot import plot
 from longdoc.benchmark.report import show_crossover, table
-from longdoc.benchmark.stream import EARLY, LATE, PIECE, measure_stream
 from longdoc.benchmark.trial import MODES, Point, Settings, limit_compilation
 from longdoc.errors import one_sentence
 from longdoc.speed import keep_freed_memory
@@ -57,12 +57,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     sizes = {"width": 128, "depth": 2, "heads": 4, "feedforward": 256, "vocab": 8192, "seed": 0}
     for name, value in sizes.items():
         add(f"--{name}", type=int, default=value, help="default: %(default)s")
-    add("--stream", type=int, metavar="TOKENS", help="measure streams over so many tokens instead, more than 16384")
+    add("--stream", type=int, metavar="TOKENS", help="measure streams over so many tokens instead")
     add("--output", type=Path, default=Path("outputs/benchmark"), help="folder (default: %(default)s)")
     add("--memory-point", nargs=2, metavar=("NAME", "N"), help=argparse.SUPPRESS)  # in a child process
     args = parser.parse_args(argv)
-    if args.stream is not None and args.stream <= PIECE:
-        parser.error(f"--stream {args.stream} must be more than {PIECE}, the tokens of one piece")
+    if args.stream is not None and args.stream <= stream.SETTLED:
+        parser.error(f"--stream {args.stream} must be more than {stream.SETTLED}, from where memory is compared")
     args.lengths = sorted(set(args.lengths))
     if args.precision is None:
         bf16 = args.device == "cuda" or torch.cpu._is_avx512_bf16_supported()
@@ -75,15 +75,16 @@ def streams(args: argparse.Namespace, settings: Settings, say: Callable[[str], o
     points = []
     for variant, decay in product([v for v in args.variants if v != "softmax"], ("none", "selective")):
         try:
-            point = measure_stream(settings, variant, decay, args.stream)
+            point = stream.measure_stream(settings, variant, decay, args.stream)
         except ValueError as error:  # a map that needs the whole sequence
             say(one_sentence(error))
             continue
         step, text, apart = point["step"], point["text"], point["agreement"]
-        say(f"{variant}, decay {decay}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {EARLY} and "
-            f"{step['ratio']:.3f} times that behind {LATE:,}; {text['tokens']:,} tokens at "
-            f"{text['tokens_per_second']:,.0f} a second, peak memory {text['growth_bytes'] / 1e6:+.1f} MB behind the "
-            f"first {PIECE:,}; {apart['relative_error']:.1e} from one call over {apart['tokens']:,}")  # fmt: skip
+        grown = f"{text['growth_bytes'] / 1e6:+.1f} MB"
+        say(f"{variant}, decay {decay}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {stream.EARLY} and "
+            f"{step['ratio']:.3f} times that behind {stream.LATE:,}; {text['tokens']:,} tokens at "
+            f"{text['tokens_per_second']:,.0f} a second, peak memory {grown} behind the "
+            f"first {stream.SETTLED:,}; {apart['relative_error']:.1e} from one call over {apart['tokens']:,}")  # fmt: skip
         points.append(point)
     where = environment(settings, ROOT) | {"precision": "float32", "compiled": False}
     args.output.mkdir(parents=True, exist_ok=True)

@@ -96,6 +96,7 @@ class TestScript:
 
     def test_streams(self, benchmark, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(stream, "PIECE", 64)
+        monkeypatch.setattr(stream, "SETTLED", 1024)
         monkeypatch.setattr(stream, "LATE", 100)
         options = "--stream 20000 --variants softmax elu efficient"
         assert benchmark.main([*TINY.split(), *options.split(), "--output", str(tmp_path)]) == 0
@@ -185,10 +186,12 @@ class TestCosts:
 
     def test_a_square_tensor_would_show(self):
         class Quadratic(torch.nn.Module):
+            causal = False
+
             def __init__(self, head_dim, heads):
                 super().__init__()
 
-            def forward(self, q, k, v, mask, positions):
+            def forward(self, q, k, v, *_):
                 return (q @ k.mT).softmax(-1) @ v
 
         assert largest_tensor(model(Quadratic), 1, 4096) == HEADS * 4096**2

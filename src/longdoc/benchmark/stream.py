@@ -11,6 +11,7 @@ from longdoc.models import Classifier, Stream
 from longdoc.speed import ProcessMemory
 
 PIECE = 16_384  # tokens read at once
+SETTLED = 16 * PIECE  # tokens behind which the allocator has found all it will need
 EARLY, LATE = 10, 100_000
 WHOLE = 2**20  # the most tokens that one call reads for comparison
 
@@ -38,17 +39,19 @@ def step_cost(model: Classifier, ids: Tensor, rounds: int = 500) -> Point:
 
 
 def long_text(model: Classifier, ids: Tensor) -> Point:
-    """Tokens a second over ids (1, N), N > PIECE, and how the process's peak memory grows behind the first piece."""
+    """Tokens a second over ids (1, N), N > SETTLED, and the process's peak memory behind PIECE, SETTLED and all tokens.
+
+    growth_bytes is from SETTLED on: 0 where memory does not depend on N.
+    """
     memory = ProcessMemory(ids.device)
     memory.now()  # gives back what is free, where growth would hide
     memory.reset_peak()
-    stream, start = Stream(model), time.perf_counter()
-    read(stream, ids[:, :PIECE])
-    first = memory.peak()
-    read(stream, ids[:, PIECE:])
-    seconds, growth = time.perf_counter() - start, memory.peak() - first
-    found = {"tokens": ids.shape[1], "tokens_per_second": ids.shape[1] / seconds, "method": memory.method}
-    return found | {"first_peak_bytes": first, "growth_bytes": growth}
+    stream, start, peaks = Stream(model), time.perf_counter(), []
+    for part in ids.tensor_split((PIECE, SETTLED), dim=1):
+        read(stream, part)
+        peaks.append(memory.peak())
+    found = {"tokens": ids.shape[1], "tokens_per_second": ids.shape[1] / (time.perf_counter() - start)}
+    return found | {"method": memory.method, "peak_bytes": peaks, "growth_bytes": peaks[-1] - peaks[-2]}
 
 
 @torch.no_grad()

@@ -80,13 +80,13 @@ def streams(args: argparse.Namespace, settings: Settings, say: Callable[[str], o
             say(one_sentence(error))
             continue
         step, text, apart = point["step"], point["text"], point["agreement"]
-        grown = f"{text['growth_bytes'] / 1e6:+.1f} MB"
         say(f"{variant}, decay {decay}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {stream.EARLY} and "
             f"{step['ratio']:.3f} times that behind {stream.LATE:,}; {text['tokens']:,} tokens at "
-            f"{text['tokens_per_second']:,.0f} a second, peak memory {grown} behind the "
-            f"first {stream.SETTLED:,}; {apart['relative_error']:.1e} from one call over {apart['tokens']:,}")  # fmt: skip
+            f"{text['tokens_per_second']:,.0f} a second, peak memory {text['growth_bytes'] / 1e6:+.1f} MB "
+            f"behind the first {stream.SETTLED:,}; {apart['relative_error']:.1e} from one call over "
+            f"{apart['tokens']:,}")  # fmt: skip
         points.append(point)
-    where = environment(settings, ROOT) | {"precision": "float32", "compiled": False}
+    where = environment(settings, ROOT) | {"device": "cpu", "precision": "float32", "compiled": False}
     args.output.mkdir(parents=True, exist_ok=True)
     (args.output / "stream.json").write_text(json.dumps({"environment": where, "points": points}, indent=1) + "\n")
     say(f"written: {args.output / 'stream.json'}")

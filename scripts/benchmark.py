@@ -1,15 +1,15 @@
-"""Times softmax attention and every feature map against document length, in one interleaved run.
+"""Times variants against document length, in one interleaved run.
 
-    python scripts/benchmark.py --lengths 64 1024 16384 --output outputs/benchmark
-    python scripts/benchmark.py --stream 1000000 --variants elu     # causal encoders that read a text in pieces
+    python scripts/benchmark.py --variants softmax elu "elu decay=fixed" --lengths 1024 16384
+    python scripts/benchmark.py --variants elu "elu decay=selective" --stream 1000000
 
 Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by
 step, so that whatever else the machine does meets all of them; what to quote are the ratios, medians over
 rounds. Each point's memory is measured in a process of its own, because memory once used blurs what follows.
 
-With --stream nothing of this is done; ``stream.json`` tells, without decay and with a selective one, what reading one
-token costs early and late in a text, how memory grows over so many tokens, and how far pieces are from the whole.
-Float32, not compiled, on the CPU.
+With --stream nothing of this is done; ``stream.json`` tells of the variants, made causal, what reading one token costs
+early and late in a text, how memory grows over so many tokens, and how far pieces are from the whole. Float32, not
+compiled, on the CPU; softmax, whose state grows, is left out.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import json
 import sys
 from collections.abc import Callable
 from functools import partial
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -38,11 +37,12 @@ CONF = ROOT / "conf"
 
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
-    maps = sorted(path.stem for path in (CONF / "feature_map").glob("*.yaml"))
+    words = sorted(path.stem for path in (CONF / "variant").glob("*.yaml"))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
-    add("--variants", nargs="+", choices=["softmax", *maps], default=["softmax", *maps], metavar="NAME",
-        help="softmax and names of conf/feature_map (default: all)")  # fmt: skip
+    add("--variants", nargs="+", default=["softmax", "elu", "favor", "elu decay=fixed"], metavar="NAME",
+        help=f"words of conf/variant ({', '.join(words)}), each with overrides behind it: "
+             f"'elu attention.causal=true' (default: %(default)s)")  # fmt: skip
     add("--lengths", nargs="+", type=int, default=[16, 64, 256, 1024, 2048, 4096, 16384, 65536], metavar="N",
         help="tokens a document (default: %(default)s)")  # fmt: skip
     add("--tokens", type=int, default=16384, help="a step, at least one document (default: %(default)s)")
@@ -64,6 +64,9 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     if args.stream is not None and args.stream <= stream.SETTLED:
         parser.error(f"--stream {args.stream} must be more than {stream.SETTLED}, from where memory is compared")
     args.lengths = sorted(set(args.lengths))
+    for variant in args.variants:
+        if variant.split()[0] not in words:
+            parser.error(f"{variant!r} does not begin with a word of conf/variant: {', '.join(words)}")
     if args.precision is None:
         bf16 = args.device == "cuda" or torch.cpu._is_avx512_bf16_supported()
         args.precision = "bf16" if bf16 else "float32"
@@ -73,14 +76,16 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
 def streams(args: argparse.Namespace, settings: Settings, say: Callable[[str], object]) -> None:
     """Measures, prints and writes what streams cost."""
     points = []
-    for variant, decay in product([v for v in args.variants if v != "softmax"], ("none", "selective")):
+    for variant in args.variants:
+        if variant.split()[0] == "softmax":
+            continue
         try:
-            point = stream.measure_stream(settings, variant, decay, args.stream)
+            point = stream.measure_stream(settings, variant, args.stream)
         except ValueError as error:  # a map that needs the whole sequence
             say(one_sentence(error))
             continue
         step, text, apart = point["step"], point["text"], point["agreement"]
-        say(f"{variant}, decay {decay}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {stream.EARLY} and "
+        say(f"{variant}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {stream.EARLY} and "
             f"{step['ratio']:.3f} times that behind {stream.LATE:,}; {text['tokens']:,} tokens at "
             f"{text['tokens_per_second']:,.0f} a second, peak memory {text['growth_bytes'] / 1e6:+.1f} MB "
             f"behind the first {stream.SETTLED:,}; {apart['relative_error']:.1e} from one call over "

@@ -64,9 +64,9 @@ def agreement(model: Classifier, ids: Tensor) -> Point:
     return {"tokens": ids.shape[1], "relative_error": ((pieces - whole).abs().max() / whole.abs().max()).item()}
 
 
-def measure_stream(settings: Settings, variant: str, decay: str, tokens: int) -> Point:
-    """All three, of a causal encoder on random ids."""
-    model = classifier(settings, variant, decay, causal=True).eval()
+def measure_stream(settings: Settings, variant: str, tokens: int) -> Point:
+    """All three, of a variant made causal, on random ids."""
+    model = classifier(settings, f"{variant} attention.causal=true").eval()
     ids = torch.randint(settings.vocab, (1, tokens), generator=torch.Generator().manual_seed(settings.seed))
     parts = {"step": step_cost(model, ids), "text": long_text(model, ids), "agreement": agreement(model, ids)}
-    return {"variant": variant, "decay": decay, "piece": PIECE, **parts}
+    return {"variant": variant, "piece": PIECE, **parts}

@@ -1,13 +1,15 @@
 """One variant under trial: its model, its batch, and a step of training or of the forward pass."""
 
+import shlex
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
 from torch.nn.functional import cross_entropy
 
 from longdoc.build import build
@@ -49,7 +51,7 @@ class Trial:
         self.settings = settings
         self.device = torch.device(settings.device)
         self.model = classifier(settings, variant).to(self.device)
-        self.optimizer = build(group(settings, "optimizer", "adamw"))(self.model.parameters())
+        self.optimizer = build(compose_variant(settings, variant).optimizer)(self.model.parameters())
         self.rows = max(1, settings.tokens // length)
         generator = torch.Generator().manual_seed(settings.seed)
         self.ids = torch.randint(settings.vocab, (self.rows, length), generator=generator).to(self.device)
@@ -94,25 +96,21 @@ class Trial:
         return len(self.seconds) < self.settings.repeats and expected <= self.settings.max_seconds_per_point
 
 
-def group(settings: Settings, name: str, choice: str) -> DictConfig:
-    return cast(DictConfig, OmegaConf.load(settings.conf / name / f"{choice}.yaml"))
+def compose_variant(settings: Settings, variant: str) -> DictConfig:
+    """The config of ``train.py variant=WORD key=value ...``, with the benchmark's sizes.
+
+    ``variant``: a word of conf/variant, and overrides behind it: "elu attention.causal=true".
+    """
+    word, *overrides = shlex.split(variant)
+    sizes = [f"encoder.{name}={getattr(settings, name)}" for name in ("width", "depth", "heads", "feedforward")]
+    plain = ["encoder=small", "encoder.positions=none", f"task.max_length={max(settings.lengths)}"]
+    with initialize_config_dir(str(settings.conf), version_base="1.3"):
+        return compose("train", [f"variant={word}", *plain, *sizes, *overrides])
 
 
-def classifier(settings: Settings, variant: str, decay: str = "none", causal: bool = False) -> Classifier:
+def classifier(settings: Settings, variant: str) -> Classifier:
     """The project's classifier, from the same files as in training."""
-    softmax = variant == "softmax"
-    size = {name: getattr(settings, name) for name in ("width", "depth", "heads", "feedforward")}
-    config = OmegaConf.create(
-        {
-            "task": {"max_length": max(settings.lengths)},
-            "feature_map": {} if softmax else group(settings, "feature_map", variant),
-            "decay": group(settings, "decay", decay),
-            "attention": group(settings, "attention", "softmax" if softmax else "linear"),
-            "encoder": group(settings, "encoder", "small"),
-        }
-    )
-    config.attention.causal = causal
-    config.encoder.update(size | {"dropout": 0.0, "positions": "none", "gate": False})
+    config = compose_variant(settings, variant)
     torch.manual_seed(settings.seed)
     encoder = build(config.encoder)(vocab_size=settings.vocab, max_length=max(settings.lengths))
     return Classifier(encoder, "mean", CLASSES)

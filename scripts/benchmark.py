@@ -1,27 +1,35 @@
 """Times variants against document length, in one interleaved run.
 
     python scripts/benchmark.py --variants softmax elu "elu decay=fixed" --lengths 1024 16384
+    python scripts/benchmark.py --variants elu "elu decay=selective" --stream 1000000
 
 Writes a table to the terminal, ``benchmark.json`` and ``benchmark.png``. All variants take turns, step by
 step, so that whatever else the machine does meets all of them; what to quote are the ratios, medians over
 rounds. Each point's memory is measured in a process of its own, because memory once used blurs what follows.
+
+With --stream nothing of this is done; ``stream.json`` tells of the variants, made causal, what reading one token costs
+early and late in a text, how memory grows over so many tokens, and how far pieces are from the whole. Float32, not
+compiled, on the CPU; softmax, whose state grows, is left out.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import torch
 from rich.console import Console
 
+from longdoc.benchmark import stream
 from longdoc.benchmark.environment import environment
 from longdoc.benchmark.measure import crossovers, measure
 from longdoc.benchmark.memory import measure_memory, memory_in_child
 from longdoc.benchmark.plot import plot
 from longdoc.benchmark.report import show_crossover, table
 from longdoc.benchmark.trial import MODES, Point, Settings, limit_compilation
+from longdoc.errors import one_sentence
 from longdoc.speed import keep_freed_memory
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,9 +57,12 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     sizes = {"width": 128, "depth": 2, "heads": 4, "feedforward": 256, "vocab": 8192, "seed": 0}
     for name, value in sizes.items():
         add(f"--{name}", type=int, default=value, help="default: %(default)s")
+    add("--stream", type=int, metavar="TOKENS", help="measure streams over so many tokens instead")
     add("--output", type=Path, default=Path("outputs/benchmark"), help="folder (default: %(default)s)")
     add("--memory-point", nargs=2, metavar=("NAME", "N"), help=argparse.SUPPRESS)  # in a child process
     args = parser.parse_args(argv)
+    if args.stream is not None and args.stream <= stream.SETTLED:
+        parser.error(f"--stream {args.stream} must be more than {stream.SETTLED}, from where memory is compared")
     args.lengths = sorted(set(args.lengths))
     for variant in args.variants:
         if variant.split()[0] not in words:
@@ -62,11 +73,35 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     return args
 
 
+def streams(args: argparse.Namespace, settings: Settings, say: Callable[[str], object]) -> None:
+    """Measures, prints and writes what streams cost."""
+    points = []
+    for variant in args.variants:
+        if variant.split()[0] == "softmax":
+            continue
+        try:
+            point = stream.measure_stream(settings, variant, args.stream)
+        except ValueError as error:  # a map that needs the whole sequence
+            say(one_sentence(error))
+            continue
+        step, text, apart = point["step"], point["text"], point["agreement"]
+        say(f"{variant}: one token takes {step['early_seconds'] * 1e3:.2f} ms behind {stream.EARLY} and "
+            f"{step['ratio']:.3f} times that behind {stream.LATE:,}; {text['tokens']:,} tokens at "
+            f"{text['tokens_per_second']:,.0f} a second, peak memory {text['growth_bytes'] / 1e6:+.1f} MB "
+            f"behind the first {stream.SETTLED:,}; {apart['relative_error']:.1e} from one call over "
+            f"{apart['tokens']:,}")  # fmt: skip
+        points.append(point)
+    where = environment(settings, ROOT) | {"device": "cpu", "precision": "float32", "compiled": False}
+    args.output.mkdir(parents=True, exist_ok=True)
+    (args.output / "stream.json").write_text(json.dumps({"environment": where, "points": points}, indent=1) + "\n")
+    say(f"written: {args.output / 'stream.json'}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Returns the exit status: 0, or 130 if interrupted."""
     argv = sys.argv[1:] if argv is None else argv
     args = arguments(argv)
-    settings = Settings(CONF, **{k: v for k, v in vars(args).items() if k not in ("output", "memory_point")})
+    settings = Settings(CONF, **{k: v for k, v in vars(args).items() if k not in ("output", "memory_point", "stream")})
     if args.memory_point:
         variant, length = args.memory_point
         with limit_compilation(settings):
@@ -75,6 +110,9 @@ def main(argv: list[str] | None = None) -> int:
     keep_freed_memory()  # as train.py does
     console = Console(soft_wrap=True)
     say = partial(console.print, highlight=False)
+    if args.stream is not None:
+        streams(args, settings, say)
+        return 0
     child = [sys.executable, __file__, *argv, "--memory-point"]
     found: dict[tuple[str, int], Point] = {}
     complete = False
@@ -89,7 +127,7 @@ def main(argv: list[str] | None = None) -> int:
         crossing = crossovers(points)
         record = {
             "complete": complete,
-            "arguments": {k: v for k, v in vars(args).items() if k not in ("memory_point", "output")},
+            "arguments": {k: v for k, v in vars(args).items() if k not in ("memory_point", "output", "stream")},
             "environment": environment(settings, ROOT),
             "crossover": crossing,
             "points": points,

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from longdoc.attention import LinearAttention, SoftmaxAttention
-from longdoc.benchmark import measure
+from longdoc.benchmark import measure, stream
 from longdoc.feature_maps import Elu, Favor
 from longdoc.models import Classifier, Encoder
 from longdoc.speed import ProcessMemory, crossover, flops_per_token, largest_tensor
@@ -44,10 +44,10 @@ def run(benchmark, folder: Path, options: str) -> dict:
 
 class TestScript:
     def test_all_variants_and_lengths_are_timed(self, benchmark, tmp_path, capsys):
-        record = run(benchmark, tmp_path, "--no-memory --lengths 64 32 --repeats 2")
+        variants = ["softmax", *MAPS]
+        record = run(benchmark, tmp_path, f"--no-memory --lengths 64 32 --repeats 2 --variants {' '.join(variants)}")
         shown = capsys.readouterr().out
         assert record["complete"]
-        variants = ["softmax", *MAPS]
         assert [(p["variant"], p["length"], p["rows"], p["tokens"]) for p in record["points"]] == [
             (variant, length, rows, length * rows) for length, rows in ((32, 4), (64, 2)) for variant in variants
         ]
@@ -93,6 +93,25 @@ class TestScript:
         # The feed-forward hidden layer alone, kept for the backward pass before and after its GELU.
         assert min(per_token.values()) > 2 * 32 * 4
         assert per_token[2048] == pytest.approx(per_token[512], rel=0.15)
+
+    def test_streams(self, benchmark, tmp_path, monkeypatch, capsys):
+        monkeypatch.setattr(stream, "PIECE", 64)
+        monkeypatch.setattr(stream, "SETTLED", 1024)
+        monkeypatch.setattr(stream, "LATE", 100)
+        variants = ["softmax", "elu", "elu decay=selective", "efficient"]
+        options = ["--stream", "20000", "--variants", *variants, "--output", str(tmp_path)]
+        assert benchmark.main([*TINY.split(), *options]) == 0
+        shown = capsys.readouterr().out
+        record = json.loads((tmp_path / "stream.json").read_text())
+        assert [point["variant"] for point in record["points"]] == variants[1:3]
+        for point in record["points"]:
+            assert 0.5 < point["step"]["ratio"] < 2
+            assert point["text"]["tokens"] == point["agreement"]["tokens"] == 20_000
+            assert point["text"]["growth_bytes"] < 20_000 * 16 * 4  # one vector a token would be more
+            assert point["agreement"]["relative_error"] < 1e-4
+            assert f"{point['variant']}: one token takes " in shown
+        assert "the feature map efficient needs the whole sequence" in shown
+        assert record["environment"]["precision"] == "float32"
 
     def test_interruption_keeps_finished_points(self, benchmark, tmp_path, monkeypatch, capsys):
         time_length = measure.time_length
@@ -168,10 +187,12 @@ class TestCosts:
 
     def test_a_square_tensor_would_show(self):
         class Quadratic(torch.nn.Module):
+            causal = False
+
             def __init__(self, head_dim, heads):
                 super().__init__()
 
-            def forward(self, q, k, v, mask, positions):
+            def forward(self, q, k, v, *_):
                 return (q @ k.mT).softmax(-1) @ v
 
         assert largest_tensor(model(Quadratic), 1, 4096) == HEADS * 4096**2

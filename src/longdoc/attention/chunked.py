@@ -27,7 +27,6 @@ def chunked_sums(
     tokens = q.shape[2]
     padding = -tokens % chunk
     q, k, v = (_pad(x, padding).unflatten(2, (-1, chunk)) for x in (q, k, v))
-    v = torch.cat([v, torch.ones_like(v[..., :1])], dim=-1)  # numerator and denominator in one
     c = _cumulative(log_decay, tokens, padding, chunk)
     if c is None:
         scores = q @ k.mT
@@ -37,32 +36,30 @@ def chunked_sums(
         scores = (q @ k.mT) * torch.exp((c - c.mT) * sign)
     else:
         scores = _channel_scores(q, k, c)
-    out = (scores.tril() if causal else scores) @ v
+    scores = scores.tril() if causal else scores
+    numerator, denominator = scores @ v, scores.sum(-1, keepdim=True)
 
     c = torch.zeros(1, 1, 1, 1, 1, dtype=q.dtype, device=q.device) if c is None else c
     totals = c[..., -1, :].expand(-1, -1, q.shape[2], -1)
     # enter: from a chunk's start to each of its tokens; leave: from behind each to its end.
     enter, leave = c.exp(), (c[..., -1:, :] - c).exp()
     sides = [(enter, leave)] if causal else [(enter, leave), (leave, enter)]
-    if c.shape[-1] == 1:  # a rate a token scales what is read and written: queries and keys stay as they are
-        written = (k.mT @ torch.cat([v * write for _, write in sides], dim=-1)).chunk(len(sides), dim=-1)
-    else:
-        written = tuple((k * write).mT @ v for _, write in sides)
-    initial = None if state is None else state.to(q.dtype)
-    (before, end), *behind = (
-        _scan(states, totals, reverse, initial) for states, reverse in zip(written, (False, True), strict=False)
-    )
-    carried = [before, *(states for states, _ in behind)]
-    if c.shape[-1] == 1:
-        read = (q @ torch.cat(carried, dim=-1)).chunk(len(sides), dim=-1)
-        parts = [part * at for part, (at, _) in zip(read, sides, strict=True)]
-    else:
-        parts = [(q * at) @ states for states, (at, _) in zip(carried, sides, strict=True)]
-    out = sum(parts, out).flatten(2, 3)[:, :, :tokens]
-    end = end.double()
+    of_values, of_ones = (None, None) if state is None else state.to(q.dtype).split([v.shape[-1], 1], dim=-1)
+    ends = []
+    for reverse, (read, write) in zip((False, True), sides, strict=False):
+        # Values and the ones of the denominator apart: rows of E + 1 numbers would fit no vector register.
+        written = k * write
+        values, end = _scan(written.mT @ v, totals, reverse, of_values)
+        ones, count = _scan(written.sum(-2)[..., None], totals, reverse, of_ones)
+        # A rate a token may as well scale the result, which leaves the queries as they are.
+        at, after = (1.0, read) if c.shape[-1] == 1 else (read, 1.0)
+        numerator = numerator + (q * at) @ values * after
+        denominator = denominator + (q * at * ones.mT).sum(-1, keepdim=True) * after
+        ends.append(torch.cat([end, count], dim=-1).double())
+    end = ends[0]
     if state is not None:
         end = end + state * totals.double().sum(2).exp()[..., None]
-    return out[..., :-1], out[..., -1:], end
+    return numerator.flatten(2, 3)[:, :, :tokens], denominator.flatten(2, 3)[:, :, :tokens], end
 
 
 def _pad(x: Tensor, padding: int, axis: int = 2) -> Tensor:

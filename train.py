@@ -28,7 +28,7 @@ from longdoc.build import TRUSTED, allow, build
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, check_pooling, load
+from longdoc.export import VERSION, build_classifier, check_labels, load
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -254,7 +254,7 @@ def main(cfg: DictConfig) -> float:
     try:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
-        check_pooling(task, config["pooling"])
+        check_labels(task, config)
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)

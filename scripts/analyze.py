@@ -28,7 +28,7 @@ from longdoc.analysis.cost import add_measured, cost, time_mixers
 from longdoc.analysis.parts import monotonicity, position_bias, sharpness
 from longdoc.analysis.plot_layers import plot_layers
 from longdoc.analysis.plot_variance import plot_variance
-from longdoc.analysis.subjects import Inputs, make_mixers, map_names
+from longdoc.analysis.subjects import LONGEST, Inputs, make_mixers, map_names
 from longdoc.analysis.variance import variance
 from longdoc.analysis.windows import decays
 from longdoc.errors import one_sentence
@@ -41,7 +41,7 @@ CONF = ROOT / "conf"
 PARTS = ("variance", "sharpness", "monotonicity", "position", "cost")
 MAPS = map_names(CONF)
 PAIRS = 2**21  # of tokens a head, at least one document's, whose weights are averaged by distance
-LEAST_TOKENS, MOST_TOKENS = 32, 4096
+LEAST_TOKENS = 32
 FACTORS = tuple(2.0**i for i in range(7))  # by which queries grow
 
 
@@ -71,8 +71,8 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     args = parser.parse_args(argv)
     if unknown := [name for name in args.maps if name not in MAPS]:
         parser.error(f"--maps: {', '.join(unknown)} is not in conf/feature_map; choose from {', '.join(MAPS)}")
-    if args.tokens is not None and not LEAST_TOKENS <= args.tokens <= MOST_TOKENS:
-        parser.error(f"--tokens {args.tokens} must be {LEAST_TOKENS} to {MOST_TOKENS}: a matrix of weights is made")
+    if args.tokens is not None and not LEAST_TOKENS <= args.tokens <= LONGEST:
+        parser.error(f"--tokens {args.tokens} must be {LEAST_TOKENS} to {LONGEST}: a matrix of weights is made")
     for name, value in {"head_dim": 1, "heads": 1, "draws": 2, "time_tokens": 1, "rounds": 1}.items():
         if getattr(args, name) < value:
             parser.error(f"--{name.replace('_', '-')} must be at least {value}, not {getattr(args, name)}")

@@ -3,6 +3,7 @@
     python scripts/compare.py                        # every run below outputs/
     python scripts/compare.py outputs/listops        # some of them: folders, or results.json files
     python scripts/compare.py --markdown > table.md  # also --json, --csv
+    python scripts/compare.py --by task.pairs        # test accuracy by a value of the config
 
 Runs that could not be read are named on standard error. The exit status is 1 if there are no results at all.
 """
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from longdoc.results import collect
 from longdoc.results.comparison import compare
+from longdoc.results.pivot import pivot
 from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -36,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     formats = parser.add_mutually_exclusive_group()
     for name, to_text in FORMATS.items():
         formats.add_argument(f"--{name}", dest="to_text", action="store_const", const=to_text)
+    formats.add_argument("--by", metavar="KEY", help="a table of accuracies, a column for each value of this key")
     options = parser.parse_args(arguments)
 
     folders = options.folders or [PROJECT / "outputs"]
@@ -48,6 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not records:
         print(f"No results found in {', '.join(map(str, folders))}.", file=sys.stderr)
         return 1
+    if options.by:
+        try:
+            print(pivot(records, options.by), end="")
+        except ValueError as error:
+            print(f"compare.py: {error}", file=sys.stderr)
+            return 1
+        return 0
     comparison = compare(records)
     if options.to_text:
         print(options.to_text(*comparison), end="")

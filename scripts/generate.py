@@ -32,6 +32,8 @@ def arguments() -> argparse.Namespace:
     add("--seed", type=int, help="default: 0; of a loaded state, its random numbers go on")
     add("--load-state", type=Path, metavar="FILE", help="go on from a saved state")
     add("--save-state", type=Path, metavar="FILE", help="save the state behind the last token written")
+    add("--trust", action="append", default=[], metavar="MODULE",
+        help="a module of yours that the checkpoint's classes come from; repeatable")  # fmt: skip
     return parser.parse_args()
 
 
@@ -52,7 +54,7 @@ def main() -> None:
     sampling = Sampling(options.temperature, options.top_k)
     if options.tokens < 0:
         raise ValueError(f"--tokens {options.tokens} must be at least 0")
-    writer = Writer.of(load(options.checkpoint))
+    writer = Writer.of(load(options.checkpoint, options.trust))
     if options.load_state:
         writer.load(options.load_state)
     if options.seed is not None or not options.load_state:

@@ -221,6 +221,10 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
             ["task=next_token", "pooling=mean"],
             "pooling=mean: next_token has a label for each token, which needs pooling=none",
         ),
+        (
+            ["task=next_token", "attention.causal=false"],
+            "next_token's labels are its next tokens; it needs causal=true",
+        ),
         (["task.data=nowhere"], "train.parquet is missing"),
         (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
         (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),

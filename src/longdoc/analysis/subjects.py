@@ -13,6 +13,7 @@ from longdoc.attention import LinearAttention, SoftmaxAttention
 from longdoc.build import build
 
 SOFTMAX = "softmax"
+LONGEST = 4096  # tokens analysed at most: the (N, N) weights of longer documents would fill memory
 
 Row = dict[str, Any]  # what is known of one map
 Mixers = Mapping[str, Any]  # modules by the map's name, softmax first
@@ -42,8 +43,9 @@ def map_names(conf: Path) -> list[str]:
 
 
 def read(conf: Path, group: str, name: str) -> dict[str, Any]:
-    """A file of the project's folder of configs as it stands."""
-    return cast(dict[str, Any], OmegaConf.to_container(OmegaConf.load(conf / group / f"{name}.yaml")))
+    """A file of the project's folder of configs, with the task's values that maps read."""
+    whole = OmegaConf.create({"task": {"max_length": LONGEST}, "file": OmegaConf.load(conf / group / f"{name}.yaml")})
+    return cast(dict[str, Any], OmegaConf.to_container(whole.file, resolve=True))
 
 
 def make_mixer(conf: Path, name: str, head_dim: int, heads: int, seed: int) -> Any:

@@ -24,7 +24,8 @@ class Task(pl.LightningDataModule):
     """A task is data, an encoding to integer ids and a way to cut documents into what a model sees.
 
     A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``token_labels`` says that each
-    token has a label, or none, instead of each document; such a task needs ``pooling=none``.
+    token has a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that
+    a token's label can be read off later tokens.
 
     max_length: tokens of a document that a model sees at once; longer ones give windows of it.
     batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
@@ -35,6 +36,7 @@ class Task(pl.LightningDataModule):
 
     name: str
     token_labels = False
+    causal_only = False
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ class NextToken(Books):
 
     name = "next_token"
     token_labels = True
+    causal_only = True
 
     def learn(self) -> dict[str, Any]:
         state = super().learn()

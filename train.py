@@ -28,7 +28,7 @@ from longdoc.build import TRUSTED, allow, build
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, check_labels, load
+from longdoc.export import VERSION, build_classifier, check_causal, check_labels, load
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -149,6 +149,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     ]  # fmt: skip
     pl.seed_everything(config["seed"], verbose=False)
     model = build_classifier(config, task.vocab_size, len(task.classes), trusted)
+    check_causal(task, model)
     record["parameters"] = sum(p.numel() for p in model.parameters())
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
     module = ClassifierModule(
@@ -254,7 +255,7 @@ def main(cfg: DictConfig) -> float:
     try:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
-        check_labels(task, config)
+        check_labels(task, config["pooling"])
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)

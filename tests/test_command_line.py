@@ -82,7 +82,7 @@ ELU, NO_DECAY = "longdoc.feature_maps.Elu", "longdoc.attention.NoDecay"
     ("attention.normalizer=magnitude feature_map=favor",
      "attention.normalizer=magnitude: the feature map favor leaves its features' scale open; "
      "choose another feature_map, or attention.normalizer=sum or none"),
-    ("encoder.hybrid_every=-1", "encoder.hybrid_every=-1 must be >= 0 blocks (0: none)"),
+    ("encoder.hybrid_every=-1", "encoder.hybrid_every=-1 must be 0 for none, or at most encoder.depth="),
     ("encoder.convolution=4",
      "encoder.convolution=4 must be 0 or at least 3 tokens and odd, as attention is not causal"),
     ("encoder.convolution=1 attention.causal=true", "encoder.convolution=1 must be 0 or at least 2 tokens"),

@@ -23,16 +23,21 @@ def build_classifier(
     return Classifier(encoder, config["pooling"], classes)
 
 
-def check_labels(task: Task, config: Mapping[str, Any]) -> None:
-    """Raises ValueError unless labels of tokens meet ``pooling=none``, labels of documents another one, and labels
-    that later tokens give away an attention that does not see them.
-    """
-    pooling = config["pooling"]
-    if task.causal_only and not config["attention"]["causal"]:
-        raise ValueError(f"attention.causal=false: {task.name}'s labels are its next tokens; it needs causal=true")
+def check_labels(task: Task, pooling: str) -> None:
+    """Raises ValueError unless labels of tokens meet ``pooling=none``, and labels of documents another one."""
     if task.token_labels != (pooling == "none"):
         labelled, right = ("token", "none") if task.token_labels else ("document", "mean or another pool")
         raise ValueError(f"pooling={pooling}: {task.name} has a label for each {labelled}, which needs pooling={right}")
+
+
+def check_causal(task: Task, model: Classifier) -> None:
+    """Raises ValueError if the model sees labels that later tokens give away, or never sees more than a first token."""
+    if task.causal_only and not model.encoder.causal:
+        raise ValueError(f"attention.causal=false: {task.name}'s labels are its next tokens; it needs causal=true")
+    if model.encoder.causal and model.pooling.kinds == ["first"]:
+        raise ValueError(
+            "pooling=first: with attention.causal=true the first token reads itself alone; use last or mean"
+        )
 
 
 @dataclass

@@ -20,8 +20,8 @@ from longdoc.tasks.next_token import NextToken
 PADDING = 0  # no text has it
 PIECE = 4096  # tokens read at once
 BLOCK = 2**20  # characters encoded at once
-# Pre-tokens never reach from a letter over a space: a text cut between the two has the tokens of the whole.
-CUT = re.compile(r".*[A-Za-z](?= )", re.DOTALL)
+# Pre-tokens begin with their white space: a text cut before it has the tokens of the whole.
+CUT = re.compile(r".*\S(?=\s)", re.DOTALL)
 
 
 @dataclass(frozen=True)

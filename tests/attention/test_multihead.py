@@ -4,9 +4,10 @@ from functools import partial
 
 import pytest
 import torch
-from reference import MIXERS, each, linear_attention, relative_error, softmax_attention
+from reference import MIXERS, each, linear, linear_attention, names, relative_error, softmax_attention
 
 from longdoc.attention import LinearAttention, MultiHeadAttention, SoftmaxAttention
+from longdoc.attention.ops import NORMALIZERS
 
 WIDTH, HEADS = 16, 2
 
@@ -32,7 +33,9 @@ def by_hand(module, x, mask, positions):
                 for f, y in ((phi.query, q), (phi.key, k))
             )
             out = linear_attention(q, k, v, mask, turned, log_decay, mixer.causal, mixer.normalizer)
-            mixed.append((out if mixer.norm is None else mixer.norm(out))[:, 0])
+            if mixer.norm is not None:
+                out = mixer.norm(out / out.detach().abs().amax(-1, keepdim=True))
+            mixed.append(out[:, 0])
         else:
             window = getattr(mixer, "window", None)
             mixed.append(softmax_attention(q, k, v, mask, turned, mixer.causal, window)[:, 0])
@@ -145,3 +148,43 @@ def test_sums_of_features_run_in_float32_whatever_the_inputs(mixer, dtype):
         actual = attention(q, k, v, x)
     expected = attention.double()(q.double(), k.double(), v.double(), x.double())
     torch.testing.assert_close(actual.double(), expected, rtol=torch.finfo(dtype).eps, atol=5e-6)
+
+
+# ------------------------------------------------------------------------------------ every map, every normalizer
+
+
+@pytest.mark.parametrize("feature_map", names("feature_map"))
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dim", [8, 16, 32])
+def test_a_norm_in_place_of_the_sum_is_alive_in_float32(feature_map, causal, dim):
+    """Lifted keys make sums whose squares overflow: a norm of them would be 0, and so all gradients."""
+    attention = linear(feature_map, normalizer="none")(dim, HEADS)
+    attention.causal = causal and attention.feature_map.causal
+    q, k, v = torch.randn(3, 1, HEADS, 300, dim).requires_grad_()
+    out = attention(q, k, v + 1, torch.zeros(1, 300, HEADS * dim))
+    fires = out.abs().amax(-1) > 0
+    torch.testing.assert_close(out.square().mean(-1)[fires], torch.ones(int(fires.sum())), rtol=1e-3, atol=0)
+    assert fires.float().mean() > 0.9
+    assert torch.autograd.grad(out.sum(), v)[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("feature_map", names("feature_map"))
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+@pytest.mark.parametrize("decay", ["none", "fixed"])
+def test_a_number_that_is_none_stays_visible(feature_map, normalizer, decay):
+    """NaN in a key must not come out as the mean of the values, which looks well."""
+    try:
+        attention = linear(feature_map, decay, normalizer=normalizer)(8, HEADS)
+    except ValueError:  # magnitude with a map whose scale is open
+        assert normalizer == "magnitude"
+        return
+    q, k, v = torch.randn(3, 1, HEADS, 12, 8)
+    k[0, 0, 2, 1] = torch.nan
+    assert attention(q, k, v, torch.zeros(1, 12, HEADS * 8))[0, 0].isnan().any()
+
+
+@pytest.mark.parametrize("decay", names("decay"))
+def test_weights_in_half_precision_are_read_in_float32(decay):
+    module = MultiHeadAttention(WIDTH, HEADS, linear(decay=decay), rotary=True).bfloat16()
+    x = torch.randn(2, 9, WIDTH, dtype=torch.bfloat16)
+    assert module(x, None, torch.arange(9)).isfinite().all()

@@ -49,11 +49,6 @@ def test_a_document_beyond_the_length_is_an_error():
     assert phi.key(x, torch.arange(9).clamp(max=5)).isfinite().all()  # padding may be longer
 
 
-def test_a_stream_beyond_the_length_is_not_silent():
-    features = Cosformer(4, 1, length=6).key(torch.randn(1, 1, 3, 4), torch.tensor([4, 5, 6]))
-    assert features.isfinite().all(-1).flatten().tolist() == [True, True, False]
-
-
 def test_an_impossible_length_is_named():
     with pytest.raises(ValueError, match=r"feature_map.length=0"):
         Cosformer(4, 1, length=0)

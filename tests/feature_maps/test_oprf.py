@@ -151,5 +151,5 @@ def test_compiled_once_it_gathers_and_steps_as_it_does_uncompiled(phi):
 
 @pytest.mark.parametrize("momentum", [0, -0.1, 1.5])
 def test_impossible_options_are_named(momentum):
-    with pytest.raises(ValueError, match=f"Oprf: momentum={momentum} must be above 0 and at most 1"):
+    with pytest.raises(ValueError, match=f"oprf: feature_map.momentum={momentum} must be above 0 and at most 1"):
         Oprf(D, 1, momentum=momentum)

@@ -1,6 +1,7 @@
 """A document fed in pieces gives the logits of the document fed whole."""
 
 import io
+from functools import partial
 from itertools import product
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from reference import FEATURE_MAPS, classifier, linear, names
 
 from longdoc.attention import SoftmaxAttention, WindowAttention
+from longdoc.feature_maps import Cosformer
 from longdoc.models import Stream
 
 TOKENS = 90
@@ -99,12 +101,29 @@ def test_later_tokens_change_no_earlier_output():
 
 def test_what_cannot_be_streamed_is_said():
     with pytest.raises(ValueError, match=r"a stream needs attention.causal=true"):
-        Stream(classifier(linear()))
+        Stream(classifier(linear()).eval())
+    with pytest.raises(ValueError, match=r"needs a model in evaluation mode"):
+        Stream(classifier(linear(causal=True)))
     with pytest.raises(ValueError, match=r"hybrid_attention must both be causal, or neither"):
         classifier(linear(causal=True), hybrid_every=2, hybrid_attention=SoftmaxAttention)
-    with pytest.raises(ValueError, match=r"attention.causal=true: the feature map efficient needs the whole sequence"):
+    with pytest.raises(ValueError, match=r"attention.causal=true: feature_map=efficient needs the whole sequence"):
         classifier(linear("efficient", causal=True))
-    stream = Stream(classifier(linear(causal=True), "learned", max_length=12))
+
+
+@pytest.mark.parametrize(
+    ("model", "sentence"),
+    [
+        (
+            lambda: classifier(linear(causal=True), "learned", max_length=12),
+            "longer than the learned position table of 12",
+        ),
+        (lambda: classifier(partial(linear(causal=True), feature_map=partial(Cosformer, length=12))), "length=12"),
+    ],
+)
+def test_a_stream_ends_where_positions_do_and_goes_on_with_what_fits(model, sentence):
+    stream = Stream(model().eval())
     stream.read(torch.ones(1, 10, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"a document of 13 tokens is longer than the learned position table of 12"):
+    with pytest.raises(ValueError, match=rf"a document of 13 tokens is longer than .*{sentence}"):
         stream.read(torch.ones(1, 3, dtype=torch.long))
+    stream.read(torch.ones(1, 2, dtype=torch.long))
+    torch.testing.assert_close(stream.logits(), stream.model(torch.ones(1, 12, dtype=torch.long)))

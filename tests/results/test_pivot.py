@@ -1,7 +1,7 @@
 """Accuracy by a value of the config."""
 
 import pytest
-from records import made
+from results.records import made
 
 from longdoc.results.pivot import config_value, pivot
 

@@ -62,7 +62,7 @@ class SelectiveDecay(Decay):
         self.bias = nn.Parameter(_inverse_softplus(half_lives(heads, shortest, longest)))
 
     def forward(self, x: Tensor) -> Tensor:
-        return _rates(self.rate(x), self.bias).mT.contiguous()
+        return _rates(_linear(x, self.rate), self.bias).mT.contiguous()
 
 
 class ChannelDecay(Decay):
@@ -77,12 +77,17 @@ class ChannelDecay(Decay):
         self.bias = nn.Parameter(_inverse_softplus(half_lives(feature_dim, shortest, longest)).repeat(heads))
 
     def forward(self, x: Tensor) -> Tensor:
-        rates = _rates(self.rate(self.narrow(x)), self.bias)
+        rates = _rates(_linear(_linear(x, self.narrow), self.rate), self.bias)
         return rates.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
 
 def _inverse_softplus(rate: Tensor) -> Tensor:
     return rate.expm1().log()
+
+
+def _linear(x: Tensor, layer: nn.Linear) -> Tensor:
+    """In x's type, which is wide, whatever the weights'."""
+    return F.linear(x, layer.weight.to(x.dtype))
 
 
 def _rates(x: Tensor, bias: Tensor) -> Tensor:

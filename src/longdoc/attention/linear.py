@@ -18,6 +18,8 @@ class LinearAttention(nn.Module):
     Features, decays, sums and the division run in float32 (float64 for float64 input) under any autocast: a sum of
     features leaves fp16's range at a thousand tokens and loses bf16's 8 bits long before.
 
+    With rotary positions and a decay a feature, the two of a turned pair fade differently: positions are not relative.
+
     normalizer: ``sum``, ``none`` (the numerator under an RMSNorm of each head) or ``magnitude``; see ops. Weights are
     averages, >= 0 and of sum 1, for non-negative maps under ``sum`` without rotary positions, by nature not elsewhere.
     """
@@ -33,18 +35,17 @@ class LinearAttention(nn.Module):
     ) -> None:
         super().__init__()
         self.feature_map = feature_map(head_dim, heads)
-        name = type(self.feature_map).__name__.lower()
         if normalizer not in NORMALIZERS:
             raise ValueError(f"attention.normalizer={normalizer} is not one of {', '.join(NORMALIZERS)}")
         if normalizer == "magnitude" and not self.feature_map.absolute:
             raise ValueError(
-                f"attention.normalizer=magnitude: the feature map {name} leaves its features' scale open; "
-                f"choose another feature_map, or attention.normalizer=sum or none"
+                f"attention.normalizer=magnitude: feature_map={self.feature_map.word} leaves the scale of its weights "
+                f"open; choose attention.normalizer=sum or none, or a map such as elu"
             )
         if causal and not self.feature_map.causal:
             raise ValueError(
-                f"attention.causal=true: the feature map {name} needs the whole sequence for its keys; "
-                f"choose another feature_map or attention.causal=false"
+                f"attention.causal=true: feature_map={self.feature_map.word} needs the whole sequence for its keys; "
+                f"choose attention.causal=false, or a map of single tokens such as elu"
             )
         self.decay = decay(head_dim, heads, self.feature_map.feature_dim)
         self.normalizer = normalizer
@@ -74,7 +75,9 @@ class LinearAttention(nn.Module):
             turn = partial(rotate, positions=positions) if rotary and positions is not None else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:
-                out = self.norm(out)
+                # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels any factor.
+                largest = out.detach().abs().amax(-1, keepdim=True)
+                out = self.norm(out / torch.where(largest > 0, largest, 1))
             return out.to(dtype)
 
     def _attend(

@@ -17,8 +17,8 @@ NORMALIZERS = ("sum", "none", "magnitude")
 
 State = dict[str, Tensor]
 """What a causal attention keeps of the tokens it has read, whatever their number, float64: ``sums`` (B, H, F, E+1) of
-k [v, 1]ᵀ, ``values`` (B, H, 1, E+1) of [v, 1]ᵀ, and with rotary positions ``turned`` (B, H, F, E+1), as ``sums`` with
-turned keys."""
+k [v, 1]ᵀ; with rotary positions ``turned`` (B, H, F, E+1), the same of turned keys; unless the normalizer is ``none``
+``values`` (B, H, 1, E+1), of [v, 1]ᵀ alone."""
 
 Rotate = Callable[[Tensor], Tensor]
 
@@ -62,15 +62,13 @@ def _normalize(numerator: Tensor, denominator: Tensor, mean: Tensor, count: Tens
     Where the denominator is 0 (no feature fires, or the document is empty), or so small that the products in it
     underflow (1e-31 in float32), the result is the mean: there is no epsilon.
     """
-    if normalizer == "none":
-        return numerator
-    # A smaller sum has lost bits to underflow, and its gradient would overflow.
-    fires = denominator.abs() > torch.finfo(numerator.dtype).tiny / torch.finfo(numerator.dtype).eps
-    average = numerator / torch.where(fires, denominator, 1)
+    # A smaller sum has lost bits to underflow, and its gradient would overflow. NaN is not small, and stays.
+    vanishes = denominator.abs() <= torch.finfo(numerator.dtype).tiny / torch.finfo(numerator.dtype).eps
+    average = numerator / torch.where(vanishes, 1, denominator)
     if normalizer == "magnitude":
         scores = denominator / count
         average = (1 + scores) * average - scores * mean
-    return torch.where(fires, average, mean)
+    return torch.where(vanishes, mean, average)
 
 
 def linear_attention(
@@ -102,6 +100,8 @@ def linear_attention(
         if rotate is not None:
             q, k = rotate(q), rotate(k)
         numerator = _times_state(q, _keys_times_values(k, v))
+    if normalizer == "none":
+        return numerator
     return _normalize(numerator, denominator, _sum_tokens(v) / count, count, normalizer)
 
 
@@ -128,6 +128,8 @@ def causal_linear_attention(
     numerator, denominator, new["sums"] = chunked_sums(q, k, v, log_decay, True, state.get("sums"), chunk)
     if rotate is not None:
         numerator, _, new["turned"] = chunked_sums(rotate(q), rotate(k), v, log_decay, True, state.get("turned"), chunk)
+    if normalizer == "none":
+        return numerator, new
     total, count, new["values"] = chunked_sums(torch.ones_like(real), real, v, None, True, state.get("values"), chunk)
     count = count.clamp(min=1)
     return _normalize(numerator, denominator, total / count, count, normalizer), new
@@ -158,5 +160,7 @@ def step(
     numerator, denominator = read("sums", q, k, decay)
     if rotate is not None:
         numerator, _ = read("turned", rotate(q), rotate(k), decay)
+    if normalizer == "none":
+        return numerator, new
     total, count = read("values", one, one, 1.0)
     return _normalize(numerator, denominator, total / count, count, normalizer), new

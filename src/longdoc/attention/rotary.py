@@ -10,12 +10,11 @@ def rotate(x: Tensor, positions: Tensor) -> Tensor:
     """Turns pairs (x_i, x_{i+X/2}) by the angle position·10000^(-2i/X) (Su et al., RoFormer, 2021, eq. 15).
 
     x (B, H, N, X), positions (N,) or (B, N) -> (B, H, N, X); of an odd X the last stays as it is. Angles are
-    float32 or wider: in half precision positions beyond 256 collapse.
+    float64: in float32 they are off by 0.03 at a million tokens, in half precision positions beyond 256 collapse.
     """
     half = x.shape[-1] // 2
-    wide = torch.promote_types(x.dtype, torch.float32)
-    frequency = BASE ** (-torch.arange(half, device=x.device, dtype=wide) / half)
-    angle = positions.to(wide)[..., None] * frequency
+    frequency = BASE ** (-torch.arange(half, device=x.device, dtype=torch.float64) / half)
+    angle = positions.double()[..., None] * frequency
     if angle.dim() == 3:  # (B, N, half): one row of positions a document
         angle = angle[:, None]
     cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)

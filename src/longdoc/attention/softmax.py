@@ -57,9 +57,9 @@ def _remember(state: dict[str, Any], k: Tensor, v: Tensor, most: int | None = No
     """The keys and values in ``state`` with the new ones behind them; ``state`` keeps the last ``most``."""
     if state:
         k, v = torch.cat([state["keys"], k], dim=2), torch.cat([state["values"], v], dim=2)
-    kept = slice(None) if most is None else slice(max(0, k.shape[2] - most), None)
-    # Copies: a view would keep the whole piece alive.
-    state["keys"], state["values"] = k[:, :, kept].clone(), v[:, :, kept].clone()
+    state["keys"], state["values"] = k, v
+    if most is not None and k.shape[2] > most:  # copies: a view would keep the whole piece alive
+        state["keys"], state["values"] = k[:, :, -most:].clone(), v[:, :, -most:].clone()
     return k, v
 
 
@@ -72,8 +72,8 @@ class WindowAttention(nn.Module):
 
     def __init__(self, head_dim: int, heads: int, window: int = 64, causal: bool = False) -> None:
         super().__init__()
-        if window < 1:
-            raise ValueError(f"attention.window={window} must be at least 1 token")
+        if not isinstance(window, int) or window < 1:
+            raise ValueError(f"attention.window={window} must be a whole number of tokens, at least 1")
         self.window = window
         self.causal = causal
 
@@ -96,6 +96,8 @@ class WindowAttention(nn.Module):
         if state is not None:
             k, v = _remember(state, k, v, size)
         read = k.shape[2] - tokens  # tokens of the state, at most ``window``
+        if tokens <= size:
+            return self._dense(q, k, v, mask, read)
         # Blocks start at a query's place; the first reads a whole block before it, whatever the state holds.
         tail = -tokens % size
         sides = 1 if self.causal else 2
@@ -118,3 +120,11 @@ class WindowAttention(nn.Module):
         allowed = allowed | (distance == 0)  # padding reads itself, so that its rows stay finite
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
         return out.flatten(2, 3)[:, :, :tokens]
+
+    def _dense(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, read: int) -> Tensor:
+        """For no more queries than a window, which a block would mostly pad."""
+        distance = torch.arange(read, k.shape[2], device=q.device)[:, None] - torch.arange(k.shape[2], device=q.device)
+        allowed = (distance <= self.window) & (distance >= (0 if self.causal else -self.window))
+        if mask is not None:
+            allowed = (allowed & mask[:, None, None, :]) | (distance == 0)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)

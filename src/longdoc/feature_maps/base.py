@@ -1,5 +1,7 @@
 """The contract of a feature map."""
 
+import re
+
 from torch import Tensor, nn
 
 
@@ -25,6 +27,14 @@ class FeatureMap(nn.Module):
         self.head_dim = head_dim
         self.heads = heads
         self.feature_dim = head_dim
+
+    @property
+    def word(self) -> str:
+        """The map's name as configs write it: favor_hyperbolic."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+
+    def require(self, tokens: int) -> None:
+        """Raises ValueError if a stream of so many tokens is more than the map can tell apart."""
 
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         """Features of queries, (B, H, N, D) -> (B, H, N, F).

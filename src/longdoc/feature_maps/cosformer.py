@@ -15,7 +15,7 @@ class Cosformer(FeatureMap):
     fixed ``length``, in tokens, not the longest document of the batch as in the authors' code, which would make a
     document's result depend on its company. Distances of M or more would have negative weights.
 
-    Raises ValueError for more than ``length`` tokens; a stream that runs beyond it in short pieces gets NaN.
+    Raises ValueError for more than ``length`` tokens.
     """
 
     def __init__(self, head_dim: int, heads: int, length: int = 4096) -> None:
@@ -28,17 +28,20 @@ class Cosformer(FeatureMap):
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         positions = torch.arange(q.shape[2], device=q.device) if positions is None else positions
         # Looked at only where the shape gives reason to, as the look waits for a GPU; padding may be longer.
-        if positions.shape[-1] > self.length and int(positions.max()) >= self.length:
-            raise ValueError(
-                f"a document of {int(positions.max()) + 1} tokens is longer than feature_map.length={self.length}, "
-                f"beyond which cosformer's weights are negative; raise it or lower task.max_length"
-            )
+        if positions.shape[-1] > self.length:
+            self.require(int(positions.max()) + 1)
         angle = positions.to(q.dtype)[..., None] * (math.pi / 2 / self.length)
-        angle = angle.masked_fill(positions[..., None] >= self.length, math.nan)
         if angle.dim() == 3:  # (B, N, 1): one row of positions a document
             angle = angle[:, None]
         features = torch.relu(q)
         return torch.cat([features * angle.cos(), features * angle.sin()], dim=-1)
+
+    def require(self, tokens: int) -> None:
+        if tokens > self.length:
+            raise ValueError(
+                f"a document of {tokens} tokens is longer than feature_map.length={self.length}, "
+                f"beyond which cosformer's weights are negative; raise it or lower task.max_length"
+            )
 
     def key(self, k: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return self.query(k, positions, mask)

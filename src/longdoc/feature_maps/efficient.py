@@ -14,6 +14,7 @@ class Efficient(FeatureMap):
     """
 
     causal = False
+    absolute = False
 
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return q.softmax(-1)

@@ -32,7 +32,7 @@ class Oprf(Favor):
     ) -> None:
         super().__init__(head_dim, heads, features, redraw_every)
         if not 0 < momentum <= 1:
-            raise ValueError(f"Oprf: momentum={momentum} must be above 0 and at most 1")
+            raise ValueError(f"oprf: feature_map.momentum={momentum} must be above 0 and at most 1")
         self.momentum = momentum
         self.register_buffer("a", torch.zeros(heads, 1, 1))
         # Of queries and of keys, by head: sums of x (D), of |x|², and the number of tokens.

@@ -30,7 +30,8 @@ class Polarity(FeatureMap):
     def query(self, q: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         power = (1 + self.alpha * self.power.to(q.dtype).sigmoid()).view(self.heads, 1, -1)
         powered = q.abs().pow(power)
-        return torch.cat([powered.where(q > 0, 0), powered.where(q < 0, 0)], dim=-1)
+        # Not "q > 0": of a NaN neither holds, and it would vanish.
+        return torch.cat([powered.masked_fill(q <= 0, 0), powered.masked_fill(q >= 0, 0)], dim=-1)
 
     def key(self, k: Tensor, positions: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         return self.query(k * self.sign.to(k.dtype))

@@ -39,11 +39,12 @@ class RandomFeatures(FeatureMap):
 
     def __init__(self, head_dim: int, heads: int, features: int = 64, redraw_every: int = 0) -> None:
         super().__init__(head_dim, heads)
-        name = type(self).__name__
         if features < 1 or features % self.per_row:
-            raise ValueError(f"{name}: features={features} must be a positive multiple of {self.per_row}")
+            raise ValueError(
+                f"{self.word}: feature_map.features={features} must be a positive multiple of {self.per_row}"
+            )
         if redraw_every < 0:
-            raise ValueError(f"{name}: redraw_every={redraw_every} must be >= 0 (0: never)")
+            raise ValueError(f"{self.word}: feature_map.redraw_every={redraw_every} must be >= 0 (0: never)")
         self.feature_dim = features
         self.redraw_every = redraw_every
         # Drawn from torch's global generator, so layers differ and the run's seed decides.

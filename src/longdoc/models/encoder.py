@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from longdoc.attention import MultiHeadAttention
 from longdoc.attention.multihead import Mixer
+from longdoc.feature_maps import FeatureMap
 from longdoc.models.convolution import ShortConvolution
 from longdoc.models.positions import LearnedPositions, additive_positions, token_positions
 
@@ -63,8 +64,13 @@ class Encoder(nn.Module):
         hybrid_attention: Mixer | None = None,
     ) -> None:
         super().__init__()
-        if hybrid_every < 0:
-            raise ValueError(f"encoder.hybrid_every={hybrid_every} must be >= 0 blocks (0: none)")
+        for name, size in {"width": width, "depth": depth, "heads": heads, "feedforward": feedforward}.items():
+            if not isinstance(size, int) or size < 1:
+                raise ValueError(f"encoder.{name}={size} must be a whole number of at least 1")
+        if not 0 <= hybrid_every <= depth:
+            raise ValueError(
+                f"encoder.hybrid_every={hybrid_every} must be 0 for none, or at most encoder.depth={depth}"
+            )
         if hybrid_every and hybrid_attention is None:
             raise ValueError(f"encoder.hybrid_every={hybrid_every} needs encoder.hybrid_attention")
         self.vocab_size = vocab_size
@@ -98,12 +104,13 @@ class Encoder(nn.Module):
         if state is not None:
             if not self.causal or mask is not None:
                 raise ValueError("a state needs attention.causal=true in every block, and pieces without padding")
-            positions = positions + state.get("tokens", 0)
-            state["tokens"] = state.get("tokens", 0) + ids.shape[1]
-            if isinstance(self.positions, LearnedPositions):
-                self.positions.require(state["tokens"])
+            before = state.get("tokens", 0)
+            for module in self.modules():
+                if isinstance(module, LearnedPositions | FeatureMap):
+                    module.require(before + ids.shape[1])
+            positions, state["tokens"] = positions + before, before + ids.shape[1]
             states = state.setdefault("blocks", [{} for _ in self.blocks])
-        x = embedded if self.positions is None else embedded + self.positions(positions)
+        x = embedded if self.positions is None else embedded + self.positions(positions).to(embedded.dtype)
         x = self.dropout(x)
         for block, known in zip(self.blocks, states, strict=True):
             x = block(x, mask, positions, known)

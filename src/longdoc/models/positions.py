@@ -56,8 +56,8 @@ class SinusoidalPositions(nn.Module):
     def forward(self, positions: Tensor) -> Tensor:
         """(N,) or (B, N) -> the same with M behind."""
         half = self.width // 2
-        frequency = torch.exp(-math.log(10_000) * torch.arange(half, device=positions.device) / half)
-        angle = positions[..., None] * frequency
+        wide = torch.arange(half, device=positions.device, dtype=torch.float64)
+        angle = positions[..., None] * torch.exp(-math.log(10_000) * wide / half)
         # Token embeddings start at a standard deviation of 0.02; unit waves would drown them.
         return 0.02 * torch.cat([angle.sin(), angle.cos()], dim=-1)
 

@@ -19,6 +19,8 @@ class Stream:
     def __init__(self, model: Classifier, state: dict[str, Any] | None = None) -> None:
         if not model.encoder.causal:
             raise ValueError("a stream needs attention.causal=true: without it the first token reads the last")
+        if model.training:
+            raise ValueError("a stream needs a model in evaluation mode: call model.eval() first")
         self.model = model
         self.state: dict[str, Any] = {"encoder": {}, "pools": {}} if state is None else state
 

@@ -62,8 +62,8 @@ ELU, NO_DECAY = "longdoc.feature_maps.Elu", "longdoc.attention.NoDecay"
      "feature_map.features does not exist: longdoc.feature_maps.Dpfp has no such option; its options are nu"),
     ("+feature_map.features=64", f"{ELU} has no option features; it has no options"),
     ("feature_map=efficient attention.causal=true",
-     "attention.causal=true: the feature map efficient needs the whole sequence for its keys; "
-     "choose another feature_map or attention.causal=false"),
+     "attention.causal=true: feature_map=efficient needs the whole sequence for its keys; "
+     "choose attention.causal=false, or a map of single tokens such as elu"),
     ("encoder.positions=rotary encoder.heads=16",
      "encoder.positions=rotary needs heads of even size: encoder.width=16 / encoder.heads=16 is odd"),
     ("decay=fixed decay.rank=4",
@@ -80,9 +80,9 @@ ELU, NO_DECAY = "longdoc.feature_maps.Elu", "longdoc.attention.NoDecay"
      "attention.normalizer does not exist: longdoc.attention.SoftmaxAttention has no such option; "
      "its options are causal"),
     ("attention.normalizer=magnitude feature_map=favor",
-     "attention.normalizer=magnitude: the feature map favor leaves its features' scale open; "
-     "choose another feature_map, or attention.normalizer=sum or none"),
-    ("encoder.hybrid_every=-1", "encoder.hybrid_every=-1 must be 0 for none, or at most encoder.depth="),
+     "attention.normalizer=magnitude: feature_map=favor leaves the scale of its weights open; "
+     "choose attention.normalizer=sum or none, or a map such as elu"),
+    ("encoder.hybrid_every=-1", "encoder.hybrid_every=-1 must be 0 for none, or at most encoder.depth=2"),
     ("encoder.convolution=4",
      "encoder.convolution=4 must be 0 or at least 3 tokens and odd, as attention is not causal"),
     ("encoder.convolution=1 attention.causal=true", "encoder.convolution=1 must be 0 or at least 2 tokens"),

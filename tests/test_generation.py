@@ -165,7 +165,7 @@ def test_only_causal_models_of_next_tokens_write(tokenizer):
         ("books.Books", True, r"task=books cannot write; train one with task=next_token"),
         ("next_token.NextToken", False, r"a stream needs attention.causal=true"),
     ):
-        model = classifier(linear(causal=causal), pooling="none")
+        model = classifier(linear(causal=causal), pooling="none").eval()
         config = {"task": {"_target_": f"longdoc.tasks.{target}", **data}}
         with pytest.raises(ValueError, match=message):
             Writer.of(Loaded(model, config, state, 0))

@@ -51,7 +51,7 @@ class Loaded:
     config: dict[str, Any]
     task_state: dict[str, Any]
     step: int
-    trusted: tuple[str, ...]
+    trusted: tuple[str, ...] = ("longdoc",)
 
     def task(self, data: str | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""

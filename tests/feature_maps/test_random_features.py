@@ -79,7 +79,7 @@ def test_any_number_of_rows_is_drawn(factory, rows):
 @pytest.mark.parametrize("options", [{"features": 0}, {"features": -64}, {"redraw_every": -1}])
 def test_impossible_options_are_named(factory, options):
     ((name, value),) = options.items()
-    with pytest.raises(ValueError, match=rf"^{type(factory(D, 1)).__name__}: {name}={value} must be"):
+    with pytest.raises(ValueError, match=rf"^{factory(D, 1).word}: feature_map.{name}={value} must be"):
         factory(D, 1, **options)
 
 

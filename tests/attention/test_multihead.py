@@ -34,7 +34,7 @@ def by_hand(module, x, mask, positions):
             )
             out = linear_attention(q, k, v, mask, turned, log_decay, mixer.causal, mixer.normalizer)
             if mixer.norm is not None:
-                out = mixer.norm(out / out.detach().abs().amax(-1, keepdim=True))
+                out = mixer.norm(out / out.detach().abs().amax(-1, keepdim=True).clamp(min=1))
             mixed.append(out[:, 0])
         else:
             window = getattr(mixer, "window", None)

@@ -75,9 +75,9 @@ class LinearAttention(nn.Module):
             turn = partial(rotate, positions=positions) if rotary and positions is not None else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:
-                # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels any factor.
-                largest = out.detach().abs().amax(-1, keepdim=True)
-                out = self.norm(out / torch.where(largest > 0, largest, 1))
+                # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels the factor. Small sums
+                # stay: divided by themselves, rounding errors that cancel to nothing would come out as large as the rest.
+                out = self.norm(out / out.detach().abs().amax(-1, keepdim=True).clamp(min=1))
             return out.to(dtype)
 
     def _attend(

@@ -162,9 +162,9 @@ def test_a_norm_in_place_of_the_sum_is_alive_in_float32(feature_map, causal, dim
     attention.causal = causal and attention.feature_map.causal
     q, k, v = torch.randn(3, 1, HEADS, 300, dim).requires_grad_()
     out = attention(q, k, v + 1, torch.zeros(1, 300, HEADS * dim))
-    fires = out.abs().amax(-1) > 0
-    torch.testing.assert_close(out.square().mean(-1)[fires], torch.ones(int(fires.sum())), rtol=1e-3, atol=0)
-    assert fires.float().mean() > 0.9
+    root = out.square().mean(-1).sqrt()
+    assert root.max() < 1.001
+    assert (root > 0.99).float().mean() > 0.9  # some early tokens of a causal one read next to nothing
     assert torch.autograd.grad(out.sum(), v)[0].abs().max() > 0
 
 

@@ -51,7 +51,7 @@ def test_pieces_equal_the_whole(window, sizes):
 
 
 def test_a_window_is_at_least_a_token():
-    with pytest.raises(ValueError, match=r"attention.window=0 must be at least 1"):
+    with pytest.raises(ValueError, match=r"attention.window=0 must be a whole number of tokens, at least 1"):
         WindowAttention(8, 2, window=0)
 
 

@@ -115,7 +115,7 @@ def test_what_cannot_be_streamed_is_said():
     [
         (
             lambda: classifier(linear(causal=True), "learned", max_length=12),
-            "longer than the learned position table of 12",
+            "learned position table of 12",
         ),
         (lambda: classifier(partial(linear(causal=True), feature_map=partial(Cosformer, length=12))), "length=12"),
     ],

@@ -76,7 +76,7 @@ class LinearAttention(nn.Module):
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
             if self.norm is not None:
                 # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels the factor. Small sums
-                # stay: divided by themselves, rounding errors that cancel to nothing would come out as large as the rest.
+                # stay: rounding errors of terms that cancel would come out as large as anything.
                 out = self.norm(out / out.detach().abs().amax(-1, keepdim=True).clamp(min=1))
             return out.to(dtype)
 

@@ -167,7 +167,8 @@ def main(argv: list[str] | None = None) -> int:
         found = of_checkpoint(args, say) if args.checkpoint else of_random_inputs(args, say)
         commit, dirty = git_state(ROOT)
         versions = {"python": platform.python_version(), "torch": torch.__version__, "commit": commit, "dirty": dirty}
-        record = {"arguments": vars(args), "environment": versions | machine(torch.get_num_threads()), **found}
+        told = {name: value for name, value in vars(args).items() if name != "output"}
+        record = {"arguments": told, "environment": versions | machine(torch.get_num_threads()), **found}
         (args.output / "analysis.json").write_text(json.dumps(record, indent=1, default=str, allow_nan=False) + "\n")
     except (ValueError, OSError) as error:
         print(f"analyze.py: {one_sentence(error)}", file=sys.stderr)

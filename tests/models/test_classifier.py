@@ -81,7 +81,6 @@ def check(model, tolerance=1e-10, slack=1):
         for name, gradient in gradients.items():
             scale = max(1.0, gradient.abs().max().item())
             error = (others[name] - gradient).abs().max().item() / scale
-            # In float32 the slope of a map with kinks, or of a kernel whose monomials cancel, magnifies rounding.
             assert error < tolerance * slack, f"{way}: gradient of {name} is off by {error}"
 
 
@@ -113,8 +112,10 @@ def test_neither_padding_nor_batch_mates_matter_with_what_surrounds_attention(mi
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("case", EVERY, ids=NAMES)
 def test_neither_padding_nor_batch_mates_matter(case, dtype):
-    (_, mixer), positions = case
-    check(build(mixer, positions, dtype=dtype), TOLERANCE[dtype], slack=5 if dtype == torch.float32 else 1)
+    (name, mixer), positions = case
+    # By nature: ReBased's (q·k)² is a sum of monomials that cancel where q and k are nearly orthogonal.
+    slack = 2 if name == "rebased" and dtype == torch.float32 else 1
+    check(build(mixer, positions, dtype=dtype), TOLERANCE[dtype], slack)
 
 
 @pytest.mark.parametrize(("mixer", "positions"), [(m, p) for (_, m), p in EVERY], ids=NAMES)

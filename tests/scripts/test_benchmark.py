@@ -107,7 +107,7 @@ class TestScript:
         for point in record["points"]:
             assert point["step"]["ratio"] > 0
             assert point["text"]["tokens"] == point["agreement"]["tokens"] == 20_000
-            assert isinstance(point["text"]["growth_bytes"], int)
+            assert point["text"]["growth_bytes"] < 20_000 * 16 * 4  # one vector a token would be more
             assert point["agreement"]["relative_error"] < 1e-4
             assert f"{point['variant']}: one token takes " in shown
         assert "feature_map=efficient needs the whole sequence" in shown

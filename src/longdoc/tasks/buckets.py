@@ -31,22 +31,35 @@ class Span(NamedTuple):
     length: int
 
 
+class BatchSize(NamedTuple):
+    """How large a batch is: a number of rows, or the padded tokens that decide it."""
+
+    tokens: int | None = None
+    rows: int | None = None
+
+    def rows_of(self, length: int) -> int:
+        """The rows of a batch of this length."""
+        if self.rows is not None:
+            return self.rows
+        assert self.tokens is not None
+        return max(1, self.tokens // length)
+
+
 class Buckets:
     """At most ``count`` lengths that hold rows of the given lengths, each with a fixed number of rows.
 
     The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row). Few
-    shapes matter because each is compiled once.
+    shapes matter because each is compiled once. A batch has ``size.rows``, or as many as fit in ``size.tokens``.
     """
 
-    def __init__(self, lengths: NDArray[np.int64], batch_tokens: int, count: int) -> None:
+    def __init__(self, lengths: NDArray[np.int64], size: BatchSize, count: int) -> None:
         longest = int(lengths.max(initial=1))
         ends = np.unique(np.minimum(-(-np.maximum(lengths, 1) // STEP) * STEP, longest))
         chosen = _least_padding(np.searchsorted(np.sort(lengths), ends, side="right"), ends, count)
         self._ends = np.array(chosen)
         members = self.of(lengths)
         self.buckets = tuple(
-            Bucket(end, max(1, batch_tokens // end), bool((lengths[members == i] < end).any()))
-            for i, end in enumerate(chosen)
+            Bucket(end, size.rows_of(end), bool((lengths[members == i] < end).any())) for i, end in enumerate(chosen)
         )
 
     def of(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -77,22 +90,23 @@ class TrainSampler(Sampler[list[Span]]):
     """The endless stream of training batches; batch t is a pure function of (seed, t).
 
     An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
-    random window, drawn from (seed, epoch, row). ``start`` is the batch to begin with, so that a resumed run goes
-    on where the killed one stopped.
+    random window, drawn from (seed, epoch, row), or with ``heads`` always the first tokens. ``start`` is the batch to
+    begin with, so that a resumed run goes on where the killed one stopped.
     """
 
     def __init__(
         self,
         lengths: NDArray[np.int64],
         max_length: int,
-        batch_tokens: int,
+        size: BatchSize,
         count: int,
         seed: int,
         start: int = 0,
+        heads: bool = False,
     ) -> None:
-        self.lengths = lengths
         self.windows = np.minimum(lengths, max_length)
-        self.shapes = Buckets(self.windows, batch_tokens, count)
+        self.lengths = self.windows if heads else lengths
+        self.shapes = Buckets(self.windows, size, count)
         self.members = self.shapes.of(self.windows)
         self.seed, self.start = seed, start
         sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
@@ -148,9 +162,9 @@ def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | Non
 class EvalSampler(Sampler[list[Span]]):
     """Every span once, sorted by length, longest first (so that too little memory shows at once)."""
 
-    def __init__(self, spans: list[Span], batch_tokens: int, count: int) -> None:
+    def __init__(self, spans: list[Span], size: BatchSize, count: int) -> None:
         lengths = np.array([span.length for span in spans], dtype=np.int64)
-        self.shapes = Buckets(lengths, batch_tokens, count)
+        self.shapes = Buckets(lengths, size, count)
         members = self.shapes.of(lengths)
         self.batches: list[list[Span]] = []
         for i, bucket in reversed(list(enumerate(self.shapes.buckets))):

@@ -74,7 +74,7 @@ class Encoder(nn.Module):
         if hybrid_every and hybrid_attention is None:
             raise ValueError(f"encoder.hybrid_every={hybrid_every} needs encoder.hybrid_attention")
         self.vocab_size = vocab_size
-        self.width = width
+        self.width, self.feedforward = width, feedforward
         self.embedding = nn.Embedding(vocab_size, width)
         nn.init.normal_(self.embedding.weight, std=0.02)
         self.positions = additive_positions(positions, width, max_length)

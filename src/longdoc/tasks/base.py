@@ -25,7 +25,8 @@ class Task(pl.LightningDataModule):
 
     A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``token_labels`` says that each
     token has a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that
-    a token's label can be read off later tokens.
+    a token's label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
+    ``max_length`` tokens, and has one label.
 
     max_length: tokens of a document that a model sees at once; longer ones give windows of it.
     batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
@@ -36,6 +37,7 @@ class Task(pl.LightningDataModule):
 
     name: str
     token_labels = False
+    pairs = False
     causal_only = False
 
     def __init__(

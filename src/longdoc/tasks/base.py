@@ -123,7 +123,7 @@ class Task(pl.LightningDataModule):
 
     def train_sampler(self, start: int = 0) -> TrainSampler:
         """The stream of training batches from batch ``start`` on."""
-        lengths = self.documents("train").lengths[: self.train_rows]
+        lengths = self.documents("train").sides[: self.train_rows]
         return TrainSampler(lengths, self.max_length, self.batch_tokens, self.bucket_count, self.seed, start)
 
     def train_shapes(self) -> tuple[Bucket, ...]:
@@ -137,9 +137,11 @@ class Task(pl.LightningDataModule):
 
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
-        lengths = self.documents(split).lengths
-        spans = spread_windows(lengths, self.max_length, self.limits.get(split), overlap=not self.token_labels)
-        return self._loader(split, EvalSampler(spans, self.batch_tokens, self.bucket_count))
+        documents = self.documents(split)
+        limit = self.limits.get(split)
+        spans = spread_windows(documents.lengths, self.max_length, limit, overlap=not self.token_labels)
+        sides = np.minimum(documents.sides, self.max_length) if self.pairs else None  # of a span each
+        return self._loader(split, EvalSampler(spans, self.batch_tokens, self.bucket_count, sides))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")
@@ -157,17 +159,17 @@ class Task(pl.LightningDataModule):
         )
 
     def describe(self) -> dict[str, dict[str, int]]:
-        """For each split: rows, empty rows, and what no window of it covers."""
+        """For each split: rows, those with an empty document, and what no window of it covers."""
         report = {}
         for split in SPLITS:
             rows = self.train_rows if split == "train" else None
-            lengths = self.documents(split).lengths[:rows]
+            lengths = self.documents(split).sides[:rows]
             limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
             seen = lengths if limit is None else np.minimum(lengths, limit * self.max_length)
             report[split] = {
                 "rows": len(lengths),
-                "empty_rows": int((lengths == 0).sum()),
-                "truncated_rows": int((seen < lengths).sum()),
+                "empty_rows": int((lengths == 0).any(1).sum()),
+                "truncated_rows": int((seen < lengths).any(1).sum()),
                 "truncated_tokens": int((lengths - seen).sum()),
             }
         return report

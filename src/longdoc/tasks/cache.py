@@ -95,7 +95,8 @@ def save_pairs(place: Path, rows: Iterable[tuple[NDArray[Any], NDArray[Any], int
 
 
 def _save(place: Path, columns: dict[str, pa.Array]) -> None:
-    datasets.Dataset(datasets.table.InMemoryTable(pa.table(columns))).save_to_disk(place)
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()  # one of the content would copy it in memory
+    datasets.Dataset(datasets.table.InMemoryTable(pa.table(columns)), fingerprint=fingerprint).save_to_disk(place)
 
 
 def _lists(place: Path, rows: Iterable[Any], dtype: np.dtype[Any]) -> pa.LargeListArray:

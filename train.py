@@ -106,7 +106,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash(config),
         "task": task.name,
-        "protocol": config["protocol"],
+        "protocol": config["protocol"]["name"],
         **mixing(config),
         "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,

@@ -10,21 +10,24 @@ from longdoc.attention import LinearAttention, MultiHeadAttention, SoftmaxAttent
 from longdoc.attention.ops import NORMALIZERS
 
 WIDTH, HEADS = 16, 2
+OPTIONS = [{}, {"gate": True}, {"rotary": True}, {"qk_norm": True}, {"head_dim": 4, "gate": True}, {"head_dim": 10}]
 
 
 def by_hand(module, x, mask, positions):
     """One head after the other, from the rows of the joint projection that are its own."""
-    size, mixer = WIDTH // HEADS, module.mixer
+    size, mixer = module.out.in_features // HEADS, module.mixer
+    inner = HEADS * size
+    read = x if inner == WIDTH else x @ module.qkv.weight[2 * inner :].T
     turned = positions if module.rotary else None
     mixed = []
     for head in range(HEADS):
         parts = []
         for part, norm in enumerate((module.query_norm, module.key_norm, torch.nn.Identity())):
-            rows = slice(part * WIDTH + head * size, part * WIDTH + (head + 1) * size)
+            rows = slice(part * inner + head * size, part * inner + (head + 1) * size)
             parts.append(norm(x @ module.qkv.weight[rows].T)[:, None])
         q, k, v = parts
         if isinstance(mixer, LinearAttention):
-            phi, log_decay = mixer.feature_map, mixer.decay(x)
+            phi, log_decay = mixer.feature_map, mixer.decay(read)
             if log_decay is not None:
                 log_decay = log_decay[head : head + 1] if log_decay.dim() == 1 else log_decay[:, head : head + 1]
             # All heads at once, since a map may differ from head to head.
@@ -47,7 +50,7 @@ def by_hand(module, x, mask, positions):
 
 
 @pytest.mark.parametrize("mixer", **each(MIXERS))
-@pytest.mark.parametrize("options", [{}, {"gate": True}, {"rotary": True}, {"qk_norm": True}], ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("padded", [False, True])
 def test_equals_one_head_after_the_other(mixer, options, padded):
     module = MultiHeadAttention(WIDTH, HEADS, mixer, **options).double()
@@ -76,6 +79,20 @@ def test_heads_that_do_not_divide_the_width_are_named():
 def test_heads_of_odd_size_cannot_turn():
     with pytest.raises(ValueError, match=r"encoder.positions=rotary .* encoder.width=14 / encoder.heads=2 is odd"):
         MultiHeadAttention(14, 2, SoftmaxAttention, rotary=True)
+    with pytest.raises(ValueError, match=r"encoder.positions=rotary .* encoder.head_dim=3 is odd"):
+        MultiHeadAttention(16, 2, SoftmaxAttention, rotary=True, head_dim=3)
+
+
+def test_heads_of_their_own_size_change_the_projections_shapes_and_no_name():
+    def shapes(**options):
+        module = MultiHeadAttention(16, 4, SoftmaxAttention, gate=True, qk_norm=True, **options)
+        return {name: tuple(p.shape) for name, p in module.named_parameters()}
+
+    assert shapes() == shapes(head_dim=4)
+    assert shapes(head_dim=2) == {
+        "qkv.weight": (24, 16), "gate.weight": (8, 16), "out.weight": (16, 8),
+        "query_norm.weight": (2,), "key_norm.weight": (2,),
+    }  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------- half precision

@@ -46,3 +46,12 @@ def test_every_parameter_gets_a_gradient():
 def test_heads_that_do_not_divide_the_width_are_named():
     with pytest.raises(ValueError, match=r"encoder.heads=3 does not divide encoder.width=16"):
         Encoder(**{**SIZES, "heads": 3}, attention=MIXERS[0][1])
+
+
+def test_heads_of_their_own_size_need_not_divide_the_width():
+    """LRA's image model: width 128, 8 heads of 8."""
+    encoder = Encoder(**SIZES | {"width": 128, "heads": 8}, head_dim=8, attention=MIXERS[0][1])
+    assert encoder.blocks[1].attention.out.weight.shape == (128, 64)
+    Encoder(**SIZES | {"heads": 3}, head_dim=2, attention=MIXERS[0][1])
+    with pytest.raises(ValueError, match=r"^encoder.head_dim=0 must be a whole number of at least 1$"):
+        Encoder(**SIZES, head_dim=0, attention=MIXERS[0][1])

@@ -112,7 +112,7 @@ def test_worker_processes_change_nothing(make):
 
 
 def test_majority_is_the_share_of_the_most_frequent_training_label(make):
-    assert make().references() == {"majority": 0.5}  # class 0: rows 0 and 3 of 4
+    assert make().references() == {"chance": 1 / 3, "majority": 0.5}  # class 0: rows 0 and 3 of 4
 
 
 def test_a_state_that_is_in_place_is_not_learned_again(make, monkeypatch):
@@ -128,10 +128,43 @@ def test_all_splits_are_prepared(make, tmp_path):
     assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == len(SPLITS)
 
 
-@pytest.mark.parametrize("options", [{"max_length": 0}, {"batch_tokens": 63}])
-def test_a_batch_must_hold_a_row(make, options):
-    with pytest.raises(ValueError, match=r"task.batch_tokens=\d+ must hold one row of task.max_length=\d+ >= 1"):
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_length": 0}, "task.max_length=0 must be at least 1"),
+        ({"batch_tokens": 63}, "task.batch_tokens=63 must hold one row of task.max_length=64"),
+        ({"batch_rows": 4}, "task.batch_tokens=256 and task.batch_rows=4: one must be a number, the other null"),
+        ({"batch_tokens": None}, "task.batch_tokens=None and task.batch_rows=None: one must be a number"),
+        ({"batch_tokens": None, "batch_rows": 0}, "task.batch_rows=0 must be at least 1"),
+        ({"truncation": "tail"}, "task.truncation=tail must be windows or head"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(make, options, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
         make(**options)
+
+
+def test_a_batch_of_rows_has_as_many_in_every_bucket(make):
+    task = make(batch_tokens=None, batch_rows=3)
+    assert {bucket.rows for bucket in task.train_shapes()} == {3}
+    assert all(batch["ids"].shape[0] == 3 for batch in islice(task.train_dataloader(), 5))
+
+
+def test_the_head_is_what_training_and_evaluation_see_of_a_long_document(make):
+    task = make(max_length=20, batch_tokens=80, truncation="head")
+    for split, batches in {"train": islice(task.train_dataloader(), 30), "test": task.test_dataloader()}.items():
+        seen = {}
+        for batch in batches:
+            for i, row in enumerate(rows(batch)):
+                length = batch["ids"].shape[1] if batch["mask"] is None else int(batch["mask"][i].sum())
+                seen.setdefault(row, []).append(batch["ids"][i, :length].tolist())
+        assert set(seen) == set(range(len(LENGTHS[split])))
+        for row, pieces in seen.items():
+            assert all(piece == list(range(1, min(LENGTHS[split][row], 20) + 1)) for piece in pieces)
+            assert split == "train" or len(pieces) == 1
+    report = task.describe()["train"]
+    lengths = task.documents("train").lengths
+    assert report["truncated_tokens"] == int((lengths - lengths.clip(max=20)).sum()) > 0
 
 
 def test_majority_of_labels_of_tokens_leaves_out_tokens_without_one(tmp_path):
@@ -149,5 +182,5 @@ def test_majority_of_labels_of_tokens_leaves_out_tokens_without_one(tmp_path):
             return cached(self.cache, {"tokens": split}, build) / "documents"
 
     options = {"max_length": 64, "batch_tokens": 256, "seed": 3, "cache": str(tmp_path)}
-    assert Tokens(**options).references() == {"majority": pytest.approx(1 / 3)}
-    assert Tokens(train_rows=1, **options).references() == {"majority": pytest.approx(2 / 3)}
+    assert Tokens(**options).references()["majority"] == pytest.approx(1 / 3)
+    assert Tokens(train_rows=1, **options).references()["majority"] == pytest.approx(2 / 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from longdoc.tasks.buckets import STEP, Buckets, Collate, EvalSampler, Span, TrainSampler, spread_windows
+from longdoc.tasks.buckets import STEP, BatchSize, Buckets, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import Documents, save_documents
 
 
@@ -52,7 +52,7 @@ def test_lengths_are_those_that_pad_least(kind, count):
         for used in range(min(count, len(candidates)))
         for others in combinations(candidates[:-1], used)
     )
-    ends = [bucket.length for bucket in Buckets(lengths, 4096, count).buckets]
+    ends = [bucket.length for bucket in Buckets(lengths, BatchSize(4096), count).buckets]
     assert len(ends) <= count
     assert ends == sorted(set(ends))
     assert padded_tokens(lengths, ends) == best
@@ -61,7 +61,7 @@ def test_lengths_are_those_that_pad_least(kind, count):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_row_lies_in_the_smallest_bucket_that_holds_it(kind):
     lengths = lengths_like(kind)
-    shapes = Buckets(lengths, 4096, 3)
+    shapes = Buckets(lengths, BatchSize(4096), 3)
     ends = [bucket.length for bucket in shapes.buckets]
     for length, member in zip(lengths, shapes.of(lengths), strict=True):
         assert ends[member] == min(end for end in ends if end >= length)
@@ -70,7 +70,7 @@ def test_a_row_lies_in_the_smallest_bucket_that_holds_it(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches_keep_the_token_budget_and_padding_is_announced(kind):
     lengths = lengths_like(kind)
-    shapes = Buckets(lengths, 2048, 3)
+    shapes = Buckets(lengths, BatchSize(2048), 3)
     for number, bucket in enumerate(shapes.buckets):
         assert bucket.rows * bucket.length <= 2048
         assert (bucket.rows + 1) * bucket.length > 2048
@@ -81,7 +81,7 @@ def test_batches_keep_the_token_budget_and_padding_is_announced(kind):
 
 
 def sampler(lengths, max_length=400, batch_tokens=1600, count=3, seed=5, **options):
-    return TrainSampler(lengths, max_length, batch_tokens, count, seed, **options)
+    return TrainSampler(lengths, max_length, BatchSize(batch_tokens), count, seed, **options)
 
 
 def take(stream, batches):
@@ -204,7 +204,7 @@ def test_windows_without_overlap_hold_no_token_twice(max_length, limit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_span_is_scored_once_longest_first(kind):
     spans = spread_windows(lengths_like(kind), 100, 3)
-    stream = EvalSampler(spans, 400, 3)
+    stream = EvalSampler(spans, BatchSize(400), 3)
     batches = list(stream)
     assert len(stream) == len(batches)
     assert sorted(span for batch in batches for span in batch) == sorted(spans)
@@ -245,7 +245,7 @@ def test_batches_hold_the_tokens_of_their_spans(tmp_path, kind):
 
 def test_a_mask_is_left_out_exactly_where_no_row_of_the_bucket_is_padded(tmp_path):
     corpus = documents(tmp_path, np.array([64, 64, 64, 10, 128, 128]))
-    shapes = Buckets(corpus.lengths, 256, 2)
+    shapes = Buckets(corpus.lengths, BatchSize(256), 2)
     collate = Collate(corpus, shapes)
     assert [bucket.padded for bucket in shapes.buckets] == [True, False]
     assert collate([Span(0, 0, 64)])["mask"] is not None
@@ -256,7 +256,7 @@ def test_labels_of_tokens_are_cut_with_them_and_missing_elsewhere(tmp_path):
     ids = [np.arange(length) for length in (100, 40)]
     save_documents(tmp_path / "documents", ids, [row * 2 for row in ids], 200)
     corpus = Documents(tmp_path / "documents")
-    batch = Collate(corpus, Buckets(corpus.lengths, 300, 1))([Span(0, 30, 70), Span(1, 5, 10)])
+    batch = Collate(corpus, Buckets(corpus.lengths, BatchSize(300), 1))([Span(0, 30, 70), Span(1, 5, 10)])
     expected = torch.full((3, 100), -100)
     expected[0, :70], expected[1, :10] = 2 * torch.arange(30, 100), 2 * torch.arange(5, 15)
     assert batch["label"].dtype == torch.long

@@ -74,7 +74,8 @@ def test_a_second_task_generates_nothing(tmp_path, task, monkeypatch):
 def test_references_are_what_the_shortcuts_reach_on_this_test_split(task):
     train, test = task.documents("train"), task.documents("test")
     found = task.references()
-    assert set(found) == {"majority", "root_operator", "one_level", "two_levels"}
+    assert set(found) == {"chance", "majority", "root_operator", "one_level", "two_levels"}
+    assert found["chance"] == 0.1
     most = np.bincount(train.labels, minlength=10).argmax()
     assert found["majority"] == pytest.approx((test.labels == most).mean())
     right = []

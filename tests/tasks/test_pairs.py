@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from longdoc.tasks.buckets import Buckets, Collate, EvalSampler, Span, TrainSampler, spread_windows
+from longdoc.tasks.buckets import BatchSize, Buckets, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import Documents, save_documents, save_pairs
 
 VOCABULARY = 300
@@ -84,7 +84,7 @@ def test_documents_that_come_as_a_stream_fill_no_memory(tmp_path):
 @pytest.mark.parametrize("count", [1, 3])
 def test_batch_tokens_count_both_documents_and_the_longer_one_decides(count):
     sides = np.array([[10, 300], [300, 10], [64, 64], [64, 64], [5, 128]])
-    shapes = Buckets(sides, 1280, count)
+    shapes = Buckets(sides, BatchSize(1280), count)
     expected = {1: [(300, 2, True)], 3: [(64, 10, False), (128, 5, True), (300, 2, True)]}[count]
     assert [tuple(bucket) for bucket in shapes.buckets] == expected
 
@@ -97,11 +97,12 @@ def test_batches_are_the_heads_of_both_documents(tmp_path, max_length, equal):
     if equal:
         rows = [(np.arange(1, 41), np.arange(101, 141), label) for _, _, label in rows]
     documents = save(tmp_path, rows)
-    train = TrainSampler(documents.lengths, max_length, 600, 3, 1)
-    assert train.windows.max() <= max_length
     cut = np.minimum(documents.sides, max_length)
     spans = spread_windows(documents.lengths, max_length, 1)
-    for stream in (EvalSampler(spans, 600, 3, cut), TrainSampler(cut, max_length, 600, 3, 1)):
+    for stream in (
+        EvalSampler(spans, BatchSize(600), 3, cut),
+        TrainSampler(documents.sides, max_length, BatchSize(600), 3, 1, heads=True),
+    ):
         collate = Collate(documents, stream.shapes)
         seen = []
         for spans_of_batch in islice(iter(stream), getattr(stream, "epoch_batches", None) or len(stream)):
@@ -135,7 +136,7 @@ def test_batches_are_the_heads_of_both_documents(tmp_path, max_length, equal):
 def test_a_mask_is_left_out_only_where_neither_side_is_padded(tmp_path):
     rows = [(np.arange(1, 65), np.arange(1, 65), 0), (np.arange(1, 129), np.arange(1, 65), 1)]
     documents = save(tmp_path, rows)
-    collate = Collate(documents, Buckets(documents.sides, 256, 2))
+    collate = Collate(documents, Buckets(documents.sides, BatchSize(256), 2))
     assert collate([Span(0, 0, 64)])["mask"] is None
     mask = collate([Span(1, 0, 128)])["mask"]
     assert mask.sum(-1).tolist() == [[128, 64]]

@@ -105,7 +105,7 @@ def test_a_run_and_the_evaluation_of_its_checkpoint_agree(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     (folder,) = tmp_path.glob("outputs/recall/*")
     expected = record(folder)
-    assert set(expected["references"]) == {"majority", "a_value_of_the_document"}
+    assert set(expected["references"]) == {"chance", "majority", "a_value_of_the_document"}
     assert expected["selection"]["value"] == pytest.approx(expected["metrics"]["val/loss"], abs=1e-6)
 
     done = run("scripts/evaluate.py", str(folder / "checkpoints" / "best.ckpt"), "--output", "out.json", cwd=tmp_path)

@@ -15,6 +15,9 @@ class MultiHeadAttention(nn.Module):
     The projections are shared code, so that two runs that differ in the mixer differ in nothing else. ``gate``
     multiplies the mixed values by silu of a projection of the input (as in RetNet and GLA). ``qk_norm`` gives queries
     and keys unit mean square, times a learned scale (Henry et al., 2020; an RMSNorm as in later models).
+
+    head_dim: width / heads if it is None. Heads that are together of another width than the input (as in LRA's models of
+    images) leave a decay that reads tokens their values to read.
     """
 
     def __init__(
@@ -25,24 +28,26 @@ class MultiHeadAttention(nn.Module):
         gate: bool = False,
         qk_norm: bool = False,
         rotary: bool = False,
+        head_dim: int | None = None,
     ) -> None:
         super().__init__()
-        if width % heads:
+        if head_dim is None and width % heads:
             raise ValueError(f"encoder.heads={heads} does not divide encoder.width={width}")
-        if rotary and width // heads % 2:
-            raise ValueError(
-                f"encoder.positions=rotary needs heads of even size: "
-                f"encoder.width={width} / encoder.heads={heads} is odd"
-            )
+        size = f"encoder.width={width} / encoder.heads={heads}" if head_dim is None else f"encoder.head_dim={head_dim}"
+        head_dim = head_dim or width // heads
+        if rotary and head_dim % 2:
+            raise ValueError(f"encoder.positions=rotary needs heads of even size: {size} is odd")
         self.heads = heads
+        inner = heads * head_dim
+        self.reads_values = inner != width
         self.rotary = rotary
         # No biases: on a CPU each costs a copy of its layer's output, and the norms' own biases do their work.
-        self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.mixer = mixer(width // heads, heads)
+        self.qkv = nn.Linear(width, 3 * inner, bias=False)
+        self.mixer = mixer(head_dim, heads)
         self.causal = bool(self.mixer.causal)
-        self.gate = nn.Linear(width, width, bias=False) if gate else None
-        self.out = nn.Linear(width, width, bias=False)
-        self.query_norm, self.key_norm = (nn.RMSNorm(width // heads) if qk_norm else nn.Identity() for _ in range(2))
+        self.gate = nn.Linear(width, inner, bias=False) if gate else None
+        self.out = nn.Linear(inner, width, bias=False)
+        self.query_norm, self.key_norm = (nn.RMSNorm(head_dim) if qk_norm else nn.Identity() for _ in range(2))
 
     def forward(
         self,
@@ -57,7 +62,8 @@ class MultiHeadAttention(nn.Module):
             for part in (nn.functional.linear(x, w) for w in self.qkv.weight.chunk(3))
         )
         q, k = self.query_norm(q), self.key_norm(k)
-        mixed = self.mixer(q, k, v, x, mask, positions, self.rotary, state).transpose(1, 2).flatten(2)
+        read = v.transpose(1, 2).flatten(2) if self.reads_values else x
+        mixed = self.mixer(q, k, v, read, mask, positions, self.rotary, state).transpose(1, 2).flatten(2)
         if self.gate is not None:
             mixed = mixed * nn.functional.silu(self.gate(x))
         return self.out(mixed)

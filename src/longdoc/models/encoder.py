@@ -41,7 +41,7 @@ class Encoder(nn.Module):
 
     attention: a factory (head_dim, heads) -> mixer.
     positions: none, learned, sinusoidal or rotary; ``max_length`` sizes the learned table and bounds nothing else.
-    gate, qk_norm: see MultiHeadAttention. convolution: tokens of a short convolution before attention, 0 for none.
+    head_dim, gate, qk_norm: see MultiHeadAttention. convolution: tokens of a short convolution before attention, 0 for none.
     hybrid_every, hybrid_attention: every so many blocks one mixes by the other factory; 0 for none.
     The encoder is causal if its mixers are.
     """
@@ -62,9 +62,12 @@ class Encoder(nn.Module):
         convolution: int = 0,
         hybrid_every: int = 0,
         hybrid_attention: Mixer | None = None,
+        head_dim: int | None = None,
     ) -> None:
         super().__init__()
-        for name, size in {"width": width, "depth": depth, "heads": heads, "feedforward": feedforward}.items():
+        sizes = {"width": width, "depth": depth, "heads": heads, "feedforward": feedforward}
+        sizes |= {} if head_dim is None else {"head_dim": head_dim}
+        for name, size in sizes.items():
             if not isinstance(size, int) or size < 1:
                 raise ValueError(f"encoder.{name}={size} must be a whole number of at least 1")
         if not 0 <= hybrid_every <= depth:
@@ -82,7 +85,9 @@ class Encoder(nn.Module):
         blocks = []
         for i in range(depth):
             other = hybrid_attention if hybrid_every and (i + 1) % hybrid_every == 0 else None
-            mixing = MultiHeadAttention(width, heads, other or attention, gate, qk_norm, positions == "rotary")
+            mixing = MultiHeadAttention(
+                width, heads, other or attention, gate, qk_norm, positions == "rotary", head_dim
+            )
             blocks.append(Block(mixing, width, feedforward, dropout, convolution))
         self.blocks = nn.ModuleList(blocks)
         self.causal = blocks[0].attention.causal

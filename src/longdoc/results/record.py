@@ -30,7 +30,7 @@ _OBJECTS = ("config", "splits", "metrics", "references", "budget")
 
 # None of them changes what is learned: where a run goes on, where it is reported, what was allowed, and the words
 # that chose the groups, whose values stand in the config themselves.
-_RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust")
+_RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust", "protocol")
 # Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
 _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytorch_lightning as pl
 from torch.utils.data import DataLoader, Dataset
 
-from longdoc.tasks.buckets import Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
+from longdoc.tasks.buckets import BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
 
 SPLITS = ("train", "validation", "test")
@@ -28,8 +28,11 @@ class Task(pl.LightningDataModule):
     a token's label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
     ``max_length`` tokens, and has one label.
 
-    max_length: tokens of a document that a model sees at once; longer ones give windows of it.
+    max_length: tokens of a document that a model sees at once.
+    truncation: what a longer one gives: ``windows``, random ones in training and fixed ones in evaluation, or its
+        ``head`` alone.
     batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
+    batch_rows: rows a batch in its place, the same in every bucket; one of the two is null.
     buckets: the number of different lengths.
     train_rows: only so many rows of the training split; null for all.
     validation_windows, test_windows: fixed windows a document whose log-probabilities are averaged; null covers it.
@@ -43,8 +46,10 @@ class Task(pl.LightningDataModule):
     def __init__(
         self,
         max_length: int,
-        batch_tokens: int,
         seed: int,
+        batch_tokens: int | None = None,
+        batch_rows: int | None = None,
+        truncation: str = "windows",
         buckets: int = 4,
         data: str | None = None,
         cache: str = "data/cache",
@@ -54,22 +59,32 @@ class Task(pl.LightningDataModule):
         test_windows: int | None = None,
     ) -> None:
         super().__init__()
-        if max_length < 1 or batch_tokens < max_length:
-            raise ValueError(f"task.batch_tokens={batch_tokens} must hold one row of task.max_length={max_length} >= 1")
-        options = {"buckets": buckets, "train_rows": train_rows, "validation_windows": validation_windows}
-        for name, value in (options | {"test_windows": test_windows}).items():
+        options = {"buckets": buckets, "train_rows": train_rows, "batch_rows": batch_rows, "max_length": max_length}
+        options |= {"validation_windows": validation_windows, "test_windows": test_windows}
+        for name, value in options.items():
             if value is not None and value < 1:
                 raise ValueError(f"task.{name}={value} must be at least 1")
-        self.max_length, self.batch_tokens, self.seed, self.bucket_count = (
-            max_length,
-            batch_tokens,
-            seed,
-            buckets,
-        )
+        if (batch_tokens is None) == (batch_rows is None):
+            raise ValueError(
+                f"task.batch_tokens={batch_tokens} and task.batch_rows={batch_rows}: "
+                f"one must be a number, the other null"
+            )
+        if batch_tokens is not None and batch_tokens < max_length * (1 + self.pairs):
+            row = "one pair of documents" if self.pairs else "one row"
+            raise ValueError(f"task.batch_tokens={batch_tokens} must hold {row} of task.max_length={max_length}")
+        if truncation not in ("windows", "head"):
+            raise ValueError(f"task.truncation={truncation} must be windows or head")
+        if self.pairs and truncation != "head":
+            raise ValueError(f"task.truncation={truncation}: {self.name} has pairs, which are cut to their heads: head")
+        self.max_length, self.seed, self.bucket_count = max_length, seed, buckets
+        self.batch_size = BatchSize(batch_tokens, batch_rows)
+        self.heads = truncation == "head"
         self.data = None if data is None else resolve(data)
         self.cache = PROJECT / cache
         self.workers, self.train_rows = workers, train_rows
-        self.limits = {"validation": validation_windows, "test": test_windows}
+        self.limits: dict[str, int | None] = {"validation": validation_windows, "test": test_windows}
+        if self.heads:
+            self.limits = dict.fromkeys(SPLITS, 1)
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
 
@@ -87,7 +102,7 @@ class Task(pl.LightningDataModule):
         """Test accuracies that need no model, by name, to stand beside a result."""
         train, test = self.documents("train"), self.documents("test")
         majority = np.bincount(train.every_label(self.train_rows)).argmax()
-        return {"majority": float((test.every_label() == majority).mean())}
+        return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
 
     # What every task does.
 
@@ -123,8 +138,9 @@ class Task(pl.LightningDataModule):
 
     def train_sampler(self, start: int = 0) -> TrainSampler:
         """The stream of training batches from batch ``start`` on."""
-        lengths = self.documents("train").sides[: self.train_rows]
-        return TrainSampler(lengths, self.max_length, self.batch_tokens, self.bucket_count, self.seed, start)
+        sides = self.documents("train").sides[: self.train_rows]
+        size, count = self.batch_size, self.bucket_count
+        return TrainSampler(sides, self.max_length, size, count, self.seed, start, self.heads)
 
     def train_shapes(self) -> tuple[Bucket, ...]:
         """Every shape that a training batch can have."""
@@ -137,11 +153,10 @@ class Task(pl.LightningDataModule):
 
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
-        documents = self.documents(split)
-        limit = self.limits.get(split)
+        documents, limit = self.documents(split), self.limits.get(split)
         spans = spread_windows(documents.lengths, self.max_length, limit, overlap=not self.token_labels)
-        sides = np.minimum(documents.sides, self.max_length) if self.pairs else None  # of a span each
-        return self._loader(split, EvalSampler(spans, self.batch_tokens, self.bucket_count, sides))
+        sides = np.minimum(documents.sides, self.max_length) if self.pairs else None
+        return self._loader(split, EvalSampler(spans, self.batch_size, self.bucket_count, sides))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")

@@ -31,15 +31,29 @@ class Span(NamedTuple):
     length: int
 
 
+class BatchSize(NamedTuple):
+    """How large a batch is: a number of rows, or the padded tokens that decide it."""
+
+    tokens: int | None = None
+    rows: int | None = None
+
+    def rows_of(self, length: int) -> int:
+        """The rows of a batch of this length."""
+        if self.rows is not None:
+            return self.rows
+        assert self.tokens is not None
+        return max(1, self.tokens // length)
+
+
 class Buckets:
     """At most ``count`` lengths that hold rows of the given lengths, each with a fixed number of rows.
 
     The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row). Few
-    shapes matter because each is compiled once. Of rows of several documents, lengths (D, S), the longest counts, and
-    ``batch_tokens`` are those of all.
+    shapes matter because each is compiled once. A batch has ``size.rows``, or as many as fit in ``size.tokens``. Of
+    rows of several documents, lengths (D, S), the longest decides, and the tokens of all count.
     """
 
-    def __init__(self, lengths: NDArray[np.int64], batch_tokens: int, count: int) -> None:
+    def __init__(self, lengths: NDArray[np.int64], size: BatchSize, count: int) -> None:
         sides = 1 if lengths.ndim == 1 else lengths.shape[1]
         shortest, lengths = lengths.reshape(-1, sides).min(1), lengths.reshape(-1, sides).max(1)
         longest = int(lengths.max(initial=1))
@@ -48,7 +62,7 @@ class Buckets:
         self._ends = np.array(chosen)
         members = self.of(lengths)
         self.buckets = tuple(
-            Bucket(end, max(1, batch_tokens // (sides * end)), bool((shortest[members == i] < end).any()))
+            Bucket(end, size.rows_of(sides * end), bool((shortest[members == i] < end).any()))
             for i, end in enumerate(chosen)
         )
 
@@ -80,22 +94,25 @@ class TrainSampler(Sampler[list[Span]]):
     """The endless stream of training batches; batch t is a pure function of (seed, t).
 
     An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
-    random window, drawn from (seed, epoch, row). ``start`` is the batch to begin with, so that a resumed run goes
-    on where the killed one stopped. Of pairs, lengths (D, 2), a span is of the longer document.
+    random window, drawn from (seed, epoch, row), or with ``heads`` always the first tokens. ``start`` is the batch to
+    begin with, so that a resumed run goes on where the killed one stopped. Of pairs, lengths (D, 2), a span is of the
+    longer document.
     """
 
     def __init__(
         self,
         lengths: NDArray[np.int64],
         max_length: int,
-        batch_tokens: int,
+        size: BatchSize,
         count: int,
         seed: int,
         start: int = 0,
+        heads: bool = False,
     ) -> None:
-        self.shapes = Buckets(np.minimum(lengths, max_length), batch_tokens, count)
-        self.lengths = lengths if lengths.ndim == 1 else lengths.max(1)
-        self.windows = np.minimum(self.lengths, max_length)
+        self.shapes = Buckets(np.minimum(lengths, max_length), size, count)
+        longest = lengths if lengths.ndim == 1 else lengths.max(1)
+        self.windows = np.minimum(longest, max_length)
+        self.lengths = self.windows if heads else longest
         self.members = self.shapes.of(self.windows)
         self.seed, self.start = seed, start
         sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
@@ -154,11 +171,9 @@ class EvalSampler(Sampler[list[Span]]):
     sides: of pairs, how many tokens of both documents a span holds, (spans, 2).
     """
 
-    def __init__(
-        self, spans: list[Span], batch_tokens: int, count: int, sides: NDArray[np.int64] | None = None
-    ) -> None:
+    def __init__(self, spans: list[Span], size: BatchSize, count: int, sides: NDArray[np.int64] | None = None) -> None:
         lengths = np.array([span.length for span in spans], dtype=np.int64)
-        self.shapes = Buckets(lengths if sides is None else sides, batch_tokens, count)
+        self.shapes = Buckets(lengths if sides is None else sides, size, count)
         members = self.shapes.of(lengths)
         self.batches: list[list[Span]] = []
         for i, bucket in reversed(list(enumerate(self.shapes.buckets))):

@@ -2,6 +2,6 @@
 
 from longdoc.training.budget import Budget
 from longdoc.training.module import ClassifierModule
-from longdoc.training.schedule import WarmupCosine
+from longdoc.training.schedule import WarmupCosine, WarmupLinear, WarmupRsqrt
 
-__all__ = ["Budget", "ClassifierModule", "WarmupCosine"]
+__all__ = ["Budget", "ClassifierModule", "WarmupCosine", "WarmupLinear", "WarmupRsqrt"]

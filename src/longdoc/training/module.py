@@ -13,7 +13,7 @@ from torchmetrics.functional.classification import multiclass_accuracy, multicla
 from longdoc.feature_maps import FeatureMap
 from longdoc.models import Classifier
 from longdoc.training.budget import Budget
-from longdoc.training.schedule import WarmupCosine
+from longdoc.training.schedule import Schedule
 
 Batch = dict[str, Any]
 
@@ -127,7 +127,7 @@ class ClassifierModule(pl.LightningModule):
         classes: int,
         seed: int = 0,
         optimizer: Callable[..., torch.optim.Optimizer] | None = None,
-        schedule: WarmupCosine | None = None,
+        schedule: Schedule | None = None,
         budget: Budget | None = None,
         payload: dict[str, Any] | None = None,
     ) -> None:

@@ -1,22 +1,61 @@
-"""Learning rate against progress."""
+"""Learning rate against progress.
+
+A schedule is called with the number of optimizer steps done and the share 0..1 of the budget used; it returns the
+factor of ``optimizer.lr``. What falls follows progress, not steps, so that it is at its minimum at the end, whichever
+of time, steps and epochs ends the run.
+"""
 
 import math
+from abc import ABC, abstractmethod
 
 
-class WarmupCosine:
-    """Linear warm-up over optimizer steps, then a cosine over the run's progress down to ``minimum``.
+class Schedule(ABC):
+    """Linear warm-up over ``warmup_steps`` optimizer steps, from ``start`` of the peak on."""
 
-    Called with the number of optimizer steps done and the share 0..1 of the budget used; returns the factor of the
-    peak learning rate. The cosine follows progress, not steps, so that it ends at its minimum whichever of time,
-    steps and epochs ends the run.
-    """
-
-    def __init__(self, warmup_steps: int = 0, minimum: float = 0.0) -> None:
-        if warmup_steps < 0 or not 0 <= minimum <= 1:
-            raise ValueError(f"scheduler: warmup_steps={warmup_steps} must be >= 0 and minimum={minimum} within 0..1")
+    def __init__(self, warmup_steps: int = 0, start: float = 0.0) -> None:
+        if warmup_steps < 0 or not 0 <= start <= 1:
+            raise ValueError(f"scheduler: warmup_steps={warmup_steps} must be >= 0 and start={start} within 0..1")
         self.warmup_steps = warmup_steps
-        self.minimum = minimum
+        self.start = start
 
     def __call__(self, step: int, progress: float) -> float:
-        cosine = self.minimum + (1 - self.minimum) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
-        return cosine * min(1.0, (step + 1) / (self.warmup_steps + 1))
+        warm = min(1.0, (step + 1) / (self.warmup_steps + 1))
+        return (self.start + (1 - self.start) * warm) * self.after(step, min(progress, 1.0))
+
+    @abstractmethod
+    def after(self, step: int, progress: float) -> float:
+        """The factor without the warm-up."""
+
+
+class _Falling(Schedule):
+    """Down to ``minimum`` of the peak at the end of the budget."""
+
+    def __init__(self, warmup_steps: int = 0, start: float = 0.0, minimum: float = 0.0) -> None:
+        super().__init__(warmup_steps, start)
+        if not 0 <= minimum <= 1:
+            raise ValueError(f"scheduler: minimum={minimum} must be within 0..1")
+        self.minimum = minimum
+
+
+class WarmupCosine(_Falling):
+    """Warm-up, then half a cosine over the run's progress."""
+
+    def after(self, step: int, progress: float) -> float:
+        return self.minimum + (1 - self.minimum) * (1 + math.cos(math.pi * progress)) / 2
+
+
+class WarmupLinear(_Falling):
+    """Warm-up, then a straight line over the run's progress."""
+
+    def after(self, step: int, progress: float) -> float:
+        return self.minimum + (1 - self.minimum) * (1 - progress)
+
+
+class WarmupRsqrt(Schedule):
+    """Warm-up, then 1 / sqrt(step), on from 1 / sqrt(warmup_steps) (Vaswani et al. 2017, section 5.3; as LRA has it).
+
+    ``optimizer.lr`` is thus not the peak but what the peak would be after one step of warm-up.
+    """
+
+    def after(self, step: int, progress: float) -> float:
+        return 1 / math.sqrt(max(step + 1, self.warmup_steps))

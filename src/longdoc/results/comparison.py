@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from longdoc.results.record import Record, settings
+from longdoc.results.departures import departures_text
+from longdoc.results.record import Record, flatten, settings
 
 ACCURACY = "test/accuracy"
 SPEED = "tokens_per_second"
@@ -181,6 +182,9 @@ def _row(name: str, records: list[Record]) -> Row:
     for key, summary in values.items():
         if (missing := len(records) - summary.n) and (summary.n or key == ACCURACY):
             row.notes.append(f"{key} is nan in {missing} of {len(records)} runs, left out of the mean")
+    for text in dict.fromkeys(departures_text(record.get("departures", {})) for record in records):
+        if text:
+            row.notes.append(f"departs from {records[0]['protocol']}: {text}")
     seeds = [record["seed"] for record in records]
     for seed in dict.fromkeys(seeds):
         if (repeated := seeds.count(seed)) > 1:
@@ -218,7 +222,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
 
 def _tell_apart(rows: list[Row]) -> None:
     """Finds the settings that differ beyond what makes a variant, and numbers the rows of one variant."""
-    flat = [dict(_flatten(settings(row.records[0]["config"]))) for row in rows]
+    flat = [flatten(settings(row.records[0]["config"])) for row in rows]
     names = [row.variant for row in rows]
     for i, row in enumerate(rows):
         twins = [other for other, name in zip(flat, names, strict=True) if name == names[i]]
@@ -231,14 +235,6 @@ def _tell_apart(rows: list[Row]) -> None:
             row.settings = row.settings or {"config_hash": row.records[0]["config_hash"]}
             if number := names[:i].count(names[i]):
                 row.variant = f"{names[i]} ({number + 1})"
-
-
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _or(value: float | None, default: float) -> float:

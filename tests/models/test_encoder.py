@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from reference import MIXERS, each
+from reference import MIXERS, classifier, each, linear
 
 from longdoc.models import Encoder
 
@@ -55,3 +55,33 @@ def test_heads_of_their_own_size_need_not_divide_the_width():
     Encoder(**SIZES | {"heads": 3}, head_dim=2, attention=MIXERS[0][1])
     with pytest.raises(ValueError, match=r"^encoder.head_dim=0 must be a whole number of at least 1$"):
         Encoder(**SIZES, head_dim=0, attention=MIXERS[0][1])
+
+
+def test_gray_levels_are_normalised_values_through_a_linear_layer():
+    encoder = Encoder(**SIZES | {"vocab_size": 257}, attention=linear(), inputs="values").double()
+    ids = torch.tensor([[1, 100, 256, 0]])
+    weight, bias = encoder.embedding.linear.weight[:, 0], encoder.embedding.linear.bias
+    _, embedded = encoder(ids, ids > 0)
+    for place, level in enumerate([0, 99, 255]):
+        expected = weight * ((level / 255 - 0.48) / 0.24) + bias
+        torch.testing.assert_close(embedded[0, place], expected, rtol=1e-12, atol=1e-12)
+
+
+def test_padding_after_gray_levels_does_not_matter():
+    model = classifier(linear(), pooling="mean+embeddings", vocab_size=257, inputs="values")
+    ids = torch.randint(1, 257, (1, 6))
+    mask = (torch.arange(12) < 6)[None]
+    padded = torch.cat([ids, torch.randint(0, 257, (1, 6))], dim=1)
+    torch.testing.assert_close(model(padded, mask), model(ids), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sentence"),
+    [
+        ("pixels", "encoder.inputs=pixels is not one of tokens, values"),
+        ("values", "encoder.inputs=values takes ids for gray levels, 257 with padding; this task has 20: choose"),
+    ],
+)
+def test_inputs_that_cannot_be_are_refused(inputs, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Encoder(**SIZES, attention=linear(), inputs=inputs)

@@ -16,8 +16,8 @@ class MultiHeadAttention(nn.Module):
     multiplies the mixed values by silu of a projection of the input (as in RetNet and GLA). ``qk_norm`` gives queries
     and keys unit mean square, times a learned scale (Henry et al., 2020; an RMSNorm as in later models).
 
-    head_dim: width / heads if it is None. Heads that are together of another width than the input (as in LRA's models of
-    images) leave a decay that reads tokens their values to read.
+    head_dim: width / heads if it is None. Heads that are together of another width than the input (as in LRA's models
+    of images) leave a decay that reads tokens their values to read.
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from longdoc.attention import MultiHeadAttention
 from longdoc.attention.multihead import Mixer
 from longdoc.feature_maps import FeatureMap
 from longdoc.models.convolution import ShortConvolution
+from longdoc.models.inputs import token_inputs
 from longdoc.models.positions import LearnedPositions, additive_positions, token_positions
 
 
@@ -40,8 +41,10 @@ class Encoder(nn.Module):
     """Token ids to one vector a token.
 
     attention: a factory (head_dim, heads) -> mixer.
+    inputs: tokens, a vector for each id, or values, ids taken as gray levels (see GrayLevels).
     positions: none, learned, sinusoidal or rotary; ``max_length`` sizes the learned table and bounds nothing else.
-    head_dim, gate, qk_norm: see MultiHeadAttention. convolution: tokens of a short convolution before attention, 0 for none.
+    head_dim, gate, qk_norm: see MultiHeadAttention.
+    convolution: tokens of a short convolution before attention, 0 for none.
     hybrid_every, hybrid_attention: every so many blocks one mixes by the other factory; 0 for none.
     The encoder is causal if its mixers are.
     """
@@ -56,6 +59,7 @@ class Encoder(nn.Module):
         feedforward: int,
         attention: Mixer,
         dropout: float = 0.0,
+        inputs: str = "tokens",
         positions: str = "none",
         gate: bool = False,
         qk_norm: bool = False,
@@ -78,8 +82,7 @@ class Encoder(nn.Module):
             raise ValueError(f"encoder.hybrid_every={hybrid_every} needs encoder.hybrid_attention")
         self.vocab_size = vocab_size
         self.width = width
-        self.embedding = nn.Embedding(vocab_size, width)
-        nn.init.normal_(self.embedding.weight, std=0.02)
+        self.embedding = token_inputs(inputs, vocab_size, width)
         self.positions = additive_positions(positions, width, max_length)
         self.dropout = nn.Dropout(dropout)
         blocks = []

@@ -28,7 +28,7 @@ from longdoc.build import TRUSTED, allow, build
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, check_causal, check_labels, load
+from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs, load
 from longdoc.protocol import check_protocol, prescribed
 from longdoc.results.departures import departures, departures_text
 from longdoc.results.record import (
@@ -50,8 +50,8 @@ from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughp
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
-    "attention", "callbacks", "decay", "encoder", "feature_map", "logger", "optimizer", "pooling", "protocol", "resume",
-    "scheduler", "seed", "task", "trainer", "trust",
+    "attention", "callbacks", "decay", "encoder", "feature_map", "head", "interaction", "logger", "optimizer",
+    "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
 PROTOCOLS = PROJECT / "conf" / "protocol"
@@ -269,6 +269,7 @@ def main(cfg: DictConfig) -> float:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
         check_labels(task, config["pooling"])
+        check_pairs(task, config.get("interaction"))
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)

@@ -192,13 +192,14 @@ def classifier(
     vocab_size: int = 40,
     max_length: int = 12,
     dtype: torch.dtype = torch.float64,
+    head: str = "linear",
+    interaction: str | None = None,
     **encoder: Any,
 ) -> Classifier:
     """A classifier of 3 classes small enough for a test, with nothing left at 0 or 1 to hide behind."""
     sizes = {"width": 16, "depth": 2, "heads": 2, "feedforward": 16} | encoder
-    model = Classifier(
-        Encoder(vocab_size, max_length, attention=mixer, positions=positions, **sizes), pooling, classes=3
-    )
+    made = Encoder(vocab_size, max_length, attention=mixer, positions=positions, **sizes)
+    model = Classifier(made, pooling, 3, head, interaction)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 1:

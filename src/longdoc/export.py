@@ -20,7 +20,8 @@ def build_classifier(
 ) -> Classifier:
     """The model that a plain, resolved config describes."""
     encoder = build(config["encoder"], trusted=trusted)(vocab_size=vocab_size, max_length=config["task"]["max_length"])
-    return Classifier(encoder, config["pooling"], classes)
+    # Older checkpoints say nothing of heads and pairs.
+    return Classifier(encoder, config["pooling"], classes, config.get("head", "linear"), config.get("interaction"))
 
 
 def check_labels(task: Task, pooling: str) -> None:
@@ -28,6 +29,14 @@ def check_labels(task: Task, pooling: str) -> None:
     if task.token_labels != (pooling == "none"):
         labelled, right = ("token", "none") if task.token_labels else ("document", "mean or another pool")
         raise ValueError(f"pooling={pooling}: {task.name} has a label for each {labelled}, which needs pooling={right}")
+
+
+def check_pairs(task: Task, interaction: str | None) -> None:
+    """Raises ValueError unless pairs of documents meet an ``interaction``, and single documents none."""
+    if task.pairs != (interaction is not None):
+        found, right = ("pairs of documents", "full or concat") if task.pairs else ("single documents", "null")
+        said = "null" if interaction is None else interaction
+        raise ValueError(f"interaction={said}: {task.name} has {found}, which need interaction={right}")
 
 
 def check_causal(task: Task, model: Classifier) -> None:

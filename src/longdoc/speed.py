@@ -20,6 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
+from longdoc.models import ids_shape
+
 STATUS = Path("/proc/self/status")
 CLEAR_REFS = Path("/proc/self/clear_refs")
 
@@ -34,14 +36,14 @@ FORMULAS: dict[Any, Any] = {torch.ops.aten._scaled_dot_product_flash_attention_f
 
 @contextmanager
 def _fake_documents(model: nn.Module, rows: int, length: int) -> Iterator[Tensor]:
-    """Fake ids (rows, length) on the model's device; meanwhile nothing is computed, nor compiled."""
+    """Fake ids of ``ids_shape`` on the model's device; meanwhile nothing is computed, nor compiled."""
     device = next(model.parameters()).device
     with torch.compiler.set_stance("force_eager"), FakeTensorMode(allow_non_fake_inputs=True):
-        yield torch.zeros(rows, length, dtype=torch.long, device=device)
+        yield torch.zeros(ids_shape(model, rows, length), dtype=torch.long, device=device)
 
 
 def flops_per_token(model: nn.Module, length: int) -> float:
-    """Floating point operations of one forward pass over one document of ``length`` tokens, by token.
+    """Floating point operations of one forward pass over one document, or pair of them, of ``length`` tokens, by token.
 
     Matrix products and fused attention, a multiplication and an addition counted as two; elementwise work is
     not counted. A training step costs about three times as many.
@@ -49,7 +51,7 @@ def flops_per_token(model: nn.Module, length: int) -> float:
     counter = FlopCounterMode(display=False, custom_mapping=FORMULAS)
     with torch.no_grad(), _fake_documents(model, 1, length) as ids, counter:
         model(ids)
-    return counter.get_total_flops() / length
+    return counter.get_total_flops() / ids.numel()
 
 
 class _Largest(TorchDispatchMode):

@@ -81,7 +81,7 @@ class Encoder(nn.Module):
         if hybrid_every and hybrid_attention is None:
             raise ValueError(f"encoder.hybrid_every={hybrid_every} needs encoder.hybrid_attention")
         self.vocab_size = vocab_size
-        self.width = width
+        self.width, self.feedforward = width, feedforward
         self.embedding = token_inputs(inputs, vocab_size, width)
         self.positions = additive_positions(positions, width, max_length)
         self.dropout = nn.Dropout(dropout)

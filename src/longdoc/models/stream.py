@@ -19,6 +19,8 @@ class Stream:
     def __init__(self, model: Classifier, state: dict[str, Any] | None = None) -> None:
         if not model.encoder.causal:
             raise ValueError("a stream needs attention.causal=true: without it the first token reads the last")
+        if model.interaction:
+            raise ValueError(f"interaction={model.interaction}: a stream reads one document, not a pair")
         if model.training:
             raise ValueError("a stream needs a model in evaluation mode: call model.eval() first")
         self.model = model
@@ -39,7 +41,8 @@ class Stream:
         pools, tokens = self.state["pools"], self.state["encoder"]["tokens"]
         sums = ("mean", "embeddings")
         pooled = [pools[kind] / tokens if kind in sums else pools[kind] for kind in self.model.pooling.kinds]
-        return self.model.score([pool.to(self.model.head.weight.dtype) for pool in pooled])
+        dtype = next(self.model.head.parameters()).dtype
+        return self.model.score([pool.to(dtype) for pool in pooled])
 
 
 def _update(kind: str, known: Tensor | None, x: Tensor) -> Tensor:

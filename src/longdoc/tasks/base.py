@@ -25,7 +25,8 @@ class Task(pl.LightningDataModule):
 
     A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``token_labels`` says that each
     token has a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that
-    a token's label can be read off later tokens.
+    a token's label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
+    ``max_length`` tokens, and has one label.
 
     max_length: tokens of a document that a model sees at once.
     truncation: what a longer one gives: ``windows``, random ones in training and fixed ones in evaluation, or its
@@ -39,6 +40,7 @@ class Task(pl.LightningDataModule):
 
     name: str
     token_labels = False
+    pairs = False
     causal_only = False
 
     def __init__(
@@ -67,10 +69,13 @@ class Task(pl.LightningDataModule):
                 f"task.batch_tokens={batch_tokens} and task.batch_rows={batch_rows}: "
                 f"one must be a number, the other null"
             )
-        if batch_tokens is not None and batch_tokens < max_length:
-            raise ValueError(f"task.batch_tokens={batch_tokens} must hold one row of task.max_length={max_length}")
+        if batch_tokens is not None and batch_tokens < max_length * (1 + self.pairs):
+            row = "one pair of documents" if self.pairs else "one row"
+            raise ValueError(f"task.batch_tokens={batch_tokens} must hold {row} of task.max_length={max_length}")
         if truncation not in ("windows", "head"):
             raise ValueError(f"task.truncation={truncation} must be windows or head")
+        if self.pairs and truncation != "head":
+            raise ValueError(f"task.truncation={truncation}: {self.name} has pairs, which are cut to their heads: head")
         self.max_length, self.seed, self.bucket_count = max_length, seed, buckets
         self.batch_size = BatchSize(batch_tokens, batch_rows)
         self.heads = truncation == "head"
@@ -133,9 +138,9 @@ class Task(pl.LightningDataModule):
 
     def train_sampler(self, start: int = 0) -> TrainSampler:
         """The stream of training batches from batch ``start`` on."""
-        lengths = self.documents("train").lengths[: self.train_rows]
+        sides = self.documents("train").sides[: self.train_rows]
         size, count = self.batch_size, self.bucket_count
-        return TrainSampler(lengths, self.max_length, size, count, self.seed, start, self.heads)
+        return TrainSampler(sides, self.max_length, size, count, self.seed, start, self.heads)
 
     def train_shapes(self) -> tuple[Bucket, ...]:
         """Every shape that a training batch can have."""
@@ -148,9 +153,10 @@ class Task(pl.LightningDataModule):
 
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
-        lengths = self.documents(split).lengths
-        spans = spread_windows(lengths, self.max_length, self.limits.get(split), overlap=not self.token_labels)
-        return self._loader(split, EvalSampler(spans, self.batch_size, self.bucket_count))
+        documents, limit = self.documents(split), self.limits.get(split)
+        spans = spread_windows(documents.lengths, self.max_length, limit, overlap=not self.token_labels)
+        sides = np.minimum(documents.sides, self.max_length) if self.pairs else None
+        return self._loader(split, EvalSampler(spans, self.batch_size, self.bucket_count, sides))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")
@@ -168,17 +174,17 @@ class Task(pl.LightningDataModule):
         )
 
     def describe(self) -> dict[str, dict[str, int]]:
-        """For each split: rows, empty rows, and what no window of it covers."""
+        """For each split: rows, those with an empty document, and what no window of it covers."""
         report = {}
         for split in SPLITS:
             rows = self.train_rows if split == "train" else None
-            lengths = self.documents(split).lengths[:rows]
+            lengths = self.documents(split).sides[:rows]
             limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
             seen = lengths if limit is None else np.minimum(lengths, limit * self.max_length)
             report[split] = {
                 "rows": len(lengths),
-                "empty_rows": int((lengths == 0).sum()),
-                "truncated_rows": int((seen < lengths).sum()),
+                "empty_rows": int((lengths == 0).any(1).sum()),
+                "truncated_rows": int((seen < lengths).any(1).sum()),
                 "truncated_tokens": int((lengths - seen).sum()),
             }
         return report

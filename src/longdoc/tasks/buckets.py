@@ -49,21 +49,25 @@ class Buckets:
     """At most ``count`` lengths that hold rows of the given lengths, each with a fixed number of rows.
 
     The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row). Few
-    shapes matter because each is compiled once. A batch has ``size.rows``, or as many as fit in ``size.tokens``.
+    shapes matter because each is compiled once. A batch has ``size.rows``, or as many as fit in ``size.tokens``. Of
+    rows of several documents, lengths (D, S), the longest decides, and the tokens of all count.
     """
 
     def __init__(self, lengths: NDArray[np.int64], size: BatchSize, count: int) -> None:
+        sides = 1 if lengths.ndim == 1 else lengths.shape[1]
+        shortest, lengths = lengths.reshape(-1, sides).min(1), lengths.reshape(-1, sides).max(1)
         longest = int(lengths.max(initial=1))
         ends = np.unique(np.minimum(-(-np.maximum(lengths, 1) // STEP) * STEP, longest))
         chosen = _least_padding(np.searchsorted(np.sort(lengths), ends, side="right"), ends, count)
         self._ends = np.array(chosen)
         members = self.of(lengths)
         self.buckets = tuple(
-            Bucket(end, size.rows_of(end), bool((lengths[members == i] < end).any())) for i, end in enumerate(chosen)
+            Bucket(end, size.rows_of(sides * end), bool((shortest[members == i] < end).any()))
+            for i, end in enumerate(chosen)
         )
 
     def of(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The bucket's number for each length."""
+        """The bucket's number for each length (D,)."""
         return np.searchsorted(self._ends, lengths)
 
 
@@ -91,7 +95,8 @@ class TrainSampler(Sampler[list[Span]]):
 
     An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
     random window, drawn from (seed, epoch, row), or with ``heads`` always the first tokens. ``start`` is the batch to
-    begin with, so that a resumed run goes on where the killed one stopped.
+    begin with, so that a resumed run goes on where the killed one stopped. Of pairs, lengths (D, 2), a span is of the
+    longer document.
     """
 
     def __init__(
@@ -104,9 +109,10 @@ class TrainSampler(Sampler[list[Span]]):
         start: int = 0,
         heads: bool = False,
     ) -> None:
-        self.windows = np.minimum(lengths, max_length)
-        self.lengths = self.windows if heads else lengths
-        self.shapes = Buckets(self.windows, size, count)
+        self.shapes = Buckets(np.minimum(lengths, max_length), size, count)
+        longest = lengths if lengths.ndim == 1 else lengths.max(1)
+        self.windows = np.minimum(longest, max_length)
+        self.lengths = self.windows if heads else longest
         self.members = self.shapes.of(self.windows)
         self.seed, self.start = seed, start
         sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
@@ -160,11 +166,14 @@ def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | Non
 
 
 class EvalSampler(Sampler[list[Span]]):
-    """Every span once, sorted by length, longest first (so that too little memory shows at once)."""
+    """Every span once, sorted by length, longest first (so that too little memory shows at once).
 
-    def __init__(self, spans: list[Span], size: BatchSize, count: int) -> None:
+    sides: of pairs, how many tokens of both documents a span holds, (spans, 2).
+    """
+
+    def __init__(self, spans: list[Span], size: BatchSize, count: int, sides: NDArray[np.int64] | None = None) -> None:
         lengths = np.array([span.length for span in spans], dtype=np.int64)
-        self.shapes = Buckets(lengths, size, count)
+        self.shapes = Buckets(lengths if sides is None else sides, size, count)
         members = self.shapes.of(lengths)
         self.batches: list[list[Span]] = []
         for i, bucket in reversed(list(enumerate(self.shapes.buckets))):
@@ -185,7 +194,7 @@ class Collate:
     ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,) long, or (B, N) where
     tokens have labels, -100 for a token that has none and for padding, index (B,) the row in the split, weight (B,)
     float: 0 for the missing rows of an incomplete batch, which are filled with padding, or with the first row again
-    where the shape has none.
+    where the shape has none. Of pairs ids and mask are (B, 2, N): a span cuts both documents.
     """
 
     def __init__(self, documents: Documents, shapes: Buckets) -> None:
@@ -195,22 +204,27 @@ class Collate:
     def __call__(self, spans: list[Span]) -> dict[str, torch.Tensor | None]:
         longest = max(span.length for span in spans)
         bucket = self.shapes.buckets[int(self.shapes.of(np.array(longest)))]
-        ids = np.zeros((bucket.rows, bucket.length), dtype=np.int64)
-        lengths = np.zeros(bucket.rows, dtype=np.int64)
+        sides = self.documents.sides.shape[1]
+        ids = np.zeros((bucket.rows, sides, bucket.length), dtype=np.int64)
+        lengths = np.zeros((bucket.rows, sides), dtype=np.int64)
         for i, span in enumerate(spans):
-            ids[i, : span.length] = self.documents.ids(span.row)[span.start : span.start + span.length]
-            lengths[i] = span.length
+            for side in range(sides):
+                found = self.documents.ids(span.row, side)[span.start : span.start + span.length]
+                ids[i, side, : len(found)] = found
+                lengths[i, side] = len(found)
         if not bucket.padded:
             ids[len(spans) :] = ids[0]
         rows = np.array([span.row for span in spans] + [0] * (bucket.rows - len(spans)))
         if self.documents.token_labels is None:
             label = self.documents.labels[rows]
         else:
-            label = np.full_like(ids, UNLABELLED)
+            label = np.full_like(ids[:, 0], UNLABELLED)
             for i, span in enumerate(spans):
                 label[i, : span.length] = self.documents.token_labels[span.row][span.start : span.start + span.length]
         weight = np.arange(bucket.rows) < len(spans)
-        mask = np.arange(bucket.length) < lengths[:, None]
+        mask = np.arange(bucket.length) < lengths[..., None]
+        if not self.documents.pairs:
+            ids, mask = ids[:, 0], mask[:, 0]
         return {
             "ids": torch.from_numpy(ids),
             "mask": torch.from_numpy(mask) if bucket.padded else None,

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import shutil
+import tempfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 datasets.disable_progress_bars()  # ours say what is being done, and for which split
 
 PROJECT = Path(__file__).resolve().parents[3]
+TEXTS = "texts"  # of pairs: the folder of their documents
 UNLABELLED = -100  # the label that torch's losses leave out
 
 
@@ -64,17 +66,50 @@ def save_documents(
     """
     if len(labels) and np.ndim(labels[0]):
         largest = max(int(np.max(row, initial=0)) for row in labels)
-        label = _lists(labels, np.min_scalar_type(min(UNLABELLED, -largest - 1)))
+        label = _lists(place, labels, np.min_scalar_type(min(UNLABELLED, -largest - 1)))
     else:
         label = pa.array(labels, pa.int64())
-    table = pa.table({"ids": _lists(ids, np.min_scalar_type(vocab_size - 1)), "label": label})
-    datasets.Dataset(datasets.table.InMemoryTable(table)).save_to_disk(place)
+    _save(place, {"ids": _lists(place, ids, np.min_scalar_type(vocab_size - 1)), "label": label})
 
 
-def _lists(rows: Iterable[Any], dtype: np.dtype[Any]) -> pa.LargeListArray:
-    arrays = [np.asarray(row, dtype=dtype) for row in rows]
-    offsets = np.concatenate([[0], np.cumsum([len(row) for row in arrays])]).astype(np.int64)
-    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate([np.empty(0, dtype), *arrays])))
+def save_pairs(place: Path, rows: Iterable[tuple[NDArray[Any], NDArray[Any], int]], vocab_size: int) -> None:
+    """Writes pairs of documents: the ids of both and a label, read as a stream.
+
+    A document that is in many pairs is stored once: rows (first, second, label) point into the data set ``texts``.
+    """
+    numbers: dict[bytes, int] = {}
+    pairs: list[tuple[int, ...]] = []
+
+    def texts() -> Iterator[NDArray[Any]]:
+        for a, b, label in rows:
+            digests = [hashlib.blake2b(ids.tobytes(), digest_size=16).digest() for ids in (a, b)]
+            for digest, ids in zip(digests, (a, b), strict=True):
+                if digest not in numbers:
+                    numbers[digest] = len(numbers)
+                    yield ids
+            pairs.append((*(numbers[digest] for digest in digests), label))
+
+    _save(place / TEXTS, {"ids": _lists(place, texts(), np.min_scalar_type(vocab_size - 1))})
+    columns = np.array(pairs, np.int64).reshape(-1, 3).T
+    _save(place, dict(zip(("first", "second", "label"), map(pa.array, columns), strict=True)))
+
+
+def _save(place: Path, columns: dict[str, pa.Array]) -> None:
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()  # one of the content would copy it in memory
+    datasets.Dataset(datasets.table.InMemoryTable(pa.table(columns)), fingerprint=fingerprint).save_to_disk(place)
+
+
+def _lists(place: Path, rows: Iterable[Any], dtype: np.dtype[Any]) -> pa.LargeListArray:
+    """A column of lists; their values wait in a file beside ``place``: rows that come as a stream fill no memory."""
+    lengths = []
+    with tempfile.TemporaryFile(dir=place.parent) as file:
+        for row in rows:
+            lengths.append(len(row))
+            file.write(np.asarray(row, dtype=dtype).tobytes())
+        file.flush()
+        flat = np.memmap(file, dtype, "r") if sum(lengths) else np.empty(0, dtype)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(flat))
 
 
 class _Lists:
@@ -94,15 +129,25 @@ class _Lists:
 
 
 class Documents:
-    """The encoded documents of one split, memory-mapped.
+    """The encoded documents of one split, memory-mapped, or its pairs of documents.
 
     labels (D,) are the documents'; where tokens have labels of their own, they are ``token_labels[row]`` (N,).
+    sides (D, S) are the lengths of a row's documents, S = 2 for pairs, else 1; lengths (D,) those of the longer one.
+    ``stored[numbers[row, side]]`` are the ids of a document, which pairs may share.
     """
 
     def __init__(self, place: Path) -> None:
         self.dataset = datasets.load_from_disk(str(place))
-        self._ids = _Lists(self.dataset.data.column("ids"))
-        self.lengths = self._ids.lengths
+        self.pairs = "first" in self.dataset.column_names
+        if self.pairs:
+            self.stored = _Lists(datasets.load_from_disk(str(place / TEXTS)).data.column("ids"))
+            columns = [self.dataset.data.column(name).to_numpy() for name in ("first", "second")]
+        else:
+            self.stored = _Lists(self.dataset.data.column("ids"))
+            columns = [np.arange(len(self.stored.lengths))]
+        self.numbers: NDArray[np.int64] = np.stack(columns, axis=1)
+        self.sides = self.stored.lengths[self.numbers]
+        self.lengths = self.sides.max(1)
         label = self.dataset.data.column("label")
         self.token_labels = _Lists(label) if pa.types.is_large_list(label.type) else None
         self.labels: NDArray[np.int64] = (
@@ -112,9 +157,9 @@ class Documents:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def ids(self, row: int) -> NDArray[Any]:
-        """The token ids of a document, (N,), in the type they are stored in; a view, not a copy."""
-        return self._ids[row]
+    def ids(self, row: int, side: int = 0) -> NDArray[Any]:
+        """The token ids of a document, or of a pair's first or second, (N,), in the stored type; a view, not a copy."""
+        return self.stored[self.numbers[row, side]]
 
     def every_label(self, rows: int | None = None) -> NDArray[Any]:
         """The labels of the first ``rows`` documents in a row: the documents', or those that tokens have."""

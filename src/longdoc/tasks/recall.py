@@ -41,19 +41,19 @@ class Recall(Generated):
             )
         if not 0 < power <= 1:
             raise ValueError(f"task.power={power} must be above 0 and at most 1")
-        self.pairs, self.half, self.power, self.noise = pairs, vocab // 2, power, noise
+        self.associations, self.half, self.power, self.noise = pairs, vocab // 2, power, noise
         self.rules |= {"length": self.max_length, "pairs": pairs, "vocab": vocab, "power": power, "noise": noise}
 
     def learn(self) -> dict[str, Any]:
         return {"classes": [f"value {i}" for i in range(self.half)], "vocab_size": 2 * self.half + 2}
 
     def draw(self, rng: np.random.Generator, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        keys, values = (_distinct(rng, rows, self.half, self.pairs) for _ in range(2))
-        start = 2 * self.pairs
+        keys, values = (_distinct(rng, rows, self.half, self.associations) for _ in range(2))
+        start = 2 * self.associations
         space = (self.max_length - start) // 2
         # The largest of log p + Gumbel noise, in order, are draws without replacement (Vieira 2014, Kool et al. 2019).
         scores = (self.power - 1) * np.log(np.arange(1, space + 1)) + rng.gumbel(size=(rows, space))
-        queries = start + 2 * np.argsort(-scores, axis=1)[:, : self.pairs]
+        queries = start + 2 * np.argsort(-scores, axis=1)[:, : self.associations]
 
         ids = np.full((rows, self.max_length), 2 * self.half + 1)
         if self.noise:
@@ -67,7 +67,7 @@ class Recall(Generated):
 
     def references(self) -> dict[str, float]:
         """The most frequent value, and any value that the document holds."""
-        return super().references() | {"a_value_of_the_document": 1 / self.pairs}
+        return super().references() | {"a_value_of_the_document": 1 / self.associations}
 
 
 def _distinct(rng: np.random.Generator, rows: int, size: int, count: int) -> NDArray[np.int64]:

@@ -9,6 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from longdoc.models import ids_shape
+
 
 @cache
 def compiler_error(device: str) -> str | None:
@@ -70,7 +72,7 @@ def compile_ahead(
     start = time.monotonic()
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         for length, rows, padded in shapes:
-            ids = torch.zeros(rows, length, dtype=torch.long, device=device)
+            ids = torch.zeros(ids_shape(model, rows, length), dtype=torch.long, device=device)
             mask = torch.ones_like(ids, dtype=torch.bool) if padded else None
             with autocast():
                 logits = model(ids, mask)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from longdoc.results.departures import departures_text
+from longdoc.results.published import Published, of
 from longdoc.results.record import Record, flatten, settings
 
 ACCURACY = "test/accuracy"
@@ -65,6 +66,8 @@ class Group:
     rows: list[Row]
     references: dict[str, Summary]
     notes: list[str]
+    published: list[Published] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)  # what the protocol here does otherwise than the published one
 
     @property
     def title(self) -> str:
@@ -117,6 +120,16 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
             unfinished.append(record)
     made = [_group(members) for members in groups.values()]
     return sorted(made, key=_group_order), unfinished
+
+
+def beside_published(groups: Iterable[Group]) -> None:
+    """Gives each group the published rows of its protocol and task, and says in what the protocols differ."""
+    for group in groups:
+        group.published = of(group.conditions["protocol"], group.conditions["task"])
+        if group.published:
+            configs = (record["config"].get("protocol", {}) for row in group.rows for record in row.records)
+            said = (config.get(key, []) for config in configs for key in ("differs", "differs_in_task"))
+            group.differs = list(dict.fromkeys(sentence for sentences in said for sentence in sentences))
 
 
 def _budget(record: Record) -> dict[str, float]:

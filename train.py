@@ -29,6 +29,8 @@ from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
 from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs, load
+from longdoc.protocol import check_protocol, prescribed
+from longdoc.results.departures import departures, departures_text
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -52,6 +54,7 @@ KEYS = {
     "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
+PROTOCOLS = PROJECT / "conf" / "protocol"
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
@@ -85,6 +88,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     config["trust"] = trust(config["trust"], sys.argv[1:])
     if cfg.resume is None:
         check_is_read(config["attention"], choices, hydra_config.overrides.task)
+        check_protocol(PROTOCOLS, choices["protocol"], choices["task"], hydra_config.overrides.task)
         return config
     resumed = OmegaConf.load(folder / "config.yaml")
     resumed.trust = config["trust"]  # the saved one is not believed
@@ -107,6 +111,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         "config_hash": config_hash(config),
         "task": task.name,
         "protocol": config["protocol"]["name"],
+        "departures": departures(of_protocol(config), config),
         **mixing(config),
         "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,
@@ -119,6 +124,11 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         "dirty": dirty,
         "config": config,
     }
+
+
+def of_protocol(config: dict[str, Any]) -> dict[str, Any]:
+    """What the run's protocol sets."""
+    return prescribed(PROTOCOLS, config["choices"]["protocol"], config["choices"]["task"])
 
 
 def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]) -> ClassifierModule:
@@ -179,6 +189,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     finally:
         record |= {
             "steps": trainer.global_step,
+            "departures": departures(of_protocol(config), config, trainer.global_step),
             "epochs": trainer.global_step / budget.epoch_steps,
             "tokens": throughput.tokens,
             "tokens_per_second": throughput.tokens_per_second,
@@ -224,6 +235,8 @@ def report(folder: Path, record: dict[str, Any]) -> None:
     if record["validation_seconds"] > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing
         share = record["validation_seconds"] / record["train_seconds"]
         console.print(f"  validation took {share:.0%} of the training time; a larger trainer.val_check_interval helps")
+    if record.get("departures"):
+        console.print(f"  departs from {record['protocol']}: {departures_text(record['departures'])}")
     for name, value in record["references"].items():
         console.print(f"  {name.replace('_', ' ')} reaches {value:.3f} on the test split")
     console.print(
@@ -284,7 +297,7 @@ def main(cfg: DictConfig) -> float:
         if "run_id" in record:
             record |= {"status": status, "wall_seconds": time.monotonic() - start}
             write_record(folder, record)
-        finish_wandb(0 if status == "finished" else 1)
+        finish_wandb(0 if status == "finished" else 1, record.get("departures"))
         link_wandb(folder)
     report(folder, record)
     return record["selection"]["value"]

@@ -4,6 +4,9 @@
     python scripts/compare.py outputs/listops        # some of them: folders, or results.json files
     python scripts/compare.py --markdown > table.md  # also --json, --csv
     python scripts/compare.py --by task.pairs        # test accuracy by a value of the config
+    python scripts/compare.py --published            # beside published numbers of the same protocol and task
+
+With --published and no runs it prints the published tables alone, a table for each protocol.
 
 Runs that could not be read are named on standard error. The exit status is 1 if there are no results at all.
 """
@@ -15,13 +18,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from longdoc.results import collect
-from longdoc.results.comparison import compare
+from longdoc.results import collect, published_table
+from longdoc.results.comparison import beside_published, compare
 from longdoc.results.pivot import pivot
 from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
 FORMATS = {"json": to_json, "csv": to_csv, "markdown": to_markdown}
+ALONE = {to_json: published_table.to_json, to_csv: published_table.to_csv, to_markdown: published_table.to_markdown}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, to_text in FORMATS.items():
         formats.add_argument(f"--{name}", dest="to_text", action="store_const", const=to_text)
     formats.add_argument("--by", metavar="KEY", help="a table of accuracies, a column for each value of this key")
+    parser.add_argument("--published", action="store_true", help="with the published numbers of the same protocol")
     options = parser.parse_args(arguments)
 
     folders = options.folders or [PROJECT / "outputs"]
@@ -48,6 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         records, problems = collect(folders)
     for problem in problems:
         print(f"{problem.path} {problem.reason}", file=sys.stderr)
+    if not records and options.published and not options.folders:
+        text = ALONE[options.to_text]() if options.to_text else None
+        print(text, end="") if text is not None else Console(highlight=False).print(published_table.to_rich())
+        return 0
     if not records:
         print(f"No results found in {', '.join(map(str, folders))}.", file=sys.stderr)
         return 1
@@ -59,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         return 0
     comparison = compare(records)
+    if options.published:
+        beside_published(comparison[0])
+        if not any(group.published for group in comparison[0]):
+            print("No finished run here is of a protocol and task with published numbers.", file=sys.stderr)
     if options.to_text:
         print(options.to_text(*comparison), end="")
     else:

@@ -68,3 +68,24 @@ def test_default_is_the_projects_outputs_then_the_ones_here(
     write_record(tmp_path / "project" / "outputs" / "a", made(task="project"))
     assert script.main(["--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["task"] == "project"
+
+
+def test_published_numbers_beside_runs_and_alone(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert script.main(["--published", "--json"]) == 0
+    assert {row["kind"] for row in json.loads(capsys.readouterr().out)} == {"published"}
+    assert script.main(["--published"]) == 0
+    assert "Published, protocol skyformer" in capsys.readouterr().out
+    write_record(tmp_path / "runs" / "a", made())
+    assert script.main(["runs", "--published", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert {row["kind"] for row in json.loads(shown.out)} == {"variant", "reference"}
+    assert shown.err == "No finished run here is of a protocol and task with published numbers.\n"
+    write_record(tmp_path / "runs" / "b", made(protocol="skyformer"))
+    assert script.main(["runs", "--published", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert {row["protocol"] for row in json.loads(shown.out) if row["kind"] == "published"} == {"skyformer"}
+    assert shown.err == ""
+    (tmp_path / "empty").mkdir()
+    assert script.main(["empty", "--published"]) == 1

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from longdoc.results.record import Record, settings
+from longdoc.results.departures import departures_text
+from longdoc.results.published import Published, of
+from longdoc.results.record import Record, flatten, settings
 
 ACCURACY = "test/accuracy"
 SPEED = "tokens_per_second"
@@ -64,6 +66,8 @@ class Group:
     rows: list[Row]
     references: dict[str, Summary]
     notes: list[str]
+    published: list[Published] = field(default_factory=list)
+    differs: list[str] = field(default_factory=list)  # what the protocol here does otherwise than the published one
 
     @property
     def title(self) -> str:
@@ -116,6 +120,16 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
             unfinished.append(record)
     made = [_group(members) for members in groups.values()]
     return sorted(made, key=_group_order), unfinished
+
+
+def beside_published(groups: Iterable[Group]) -> None:
+    """Gives each group the published rows of its protocol and task, and says in what the protocols differ."""
+    for group in groups:
+        group.published = of(group.conditions["protocol"], group.conditions["task"])
+        if group.published:
+            configs = (record["config"].get("protocol", {}) for row in group.rows for record in row.records)
+            said = (config.get(key, []) for config in configs for key in ("differs", "differs_in_task"))
+            group.differs = list(dict.fromkeys(sentence for sentences in said for sentence in sentences))
 
 
 def _budget(record: Record) -> dict[str, float]:
@@ -181,6 +195,9 @@ def _row(name: str, records: list[Record]) -> Row:
     for key, summary in values.items():
         if (missing := len(records) - summary.n) and (summary.n or key == ACCURACY):
             row.notes.append(f"{key} is nan in {missing} of {len(records)} runs, left out of the mean")
+    for text in dict.fromkeys(departures_text(record.get("departures", {})) for record in records):
+        if text:
+            row.notes.append(f"departs from {records[0]['protocol']}: {text}")
     seeds = [record["seed"] for record in records]
     for seed in dict.fromkeys(seeds):
         if (repeated := seeds.count(seed)) > 1:
@@ -218,7 +235,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
 
 def _tell_apart(rows: list[Row]) -> None:
     """Finds the settings that differ beyond what makes a variant, and numbers the rows of one variant."""
-    flat = [dict(_flatten(settings(row.records[0]["config"]))) for row in rows]
+    flat = [flatten(settings(row.records[0]["config"])) for row in rows]
     names = [row.variant for row in rows]
     for i, row in enumerate(rows):
         twins = [other for other, name in zip(flat, names, strict=True) if name == names[i]]
@@ -231,14 +248,6 @@ def _tell_apart(rows: list[Row]) -> None:
             row.settings = row.settings or {"config_hash": row.records[0]["config_hash"]}
             if number := names[:i].count(names[i]):
                 row.variant = f"{names[i]} ({number + 1})"
-
-
-def _flatten(config: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for key, value in config.items():
-        if isinstance(value, Mapping):
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, value
 
 
 def _or(value: float | None, default: float) -> float:

@@ -129,6 +129,14 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in _without_seeds(config).items() if key not in left_out}
 
 
+def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of nested mappings by their dotted keys."""
+    flat: dict[str, Any] = {}
+    for key, value in config.items():
+        flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
+    return flat
+
+
 def config_hash(config: Mapping[str, Any]) -> str:
     """Names what runs repeat: 12 hex digits of the SHA-256 of the ``settings`` as canonical JSON."""
     canonical = json.dumps(settings(config), sort_keys=True, separators=(",", ":"))

@@ -1,9 +1,6 @@
 """A comparison as a table for the terminal, GitHub Markdown, JSON or CSV."""
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich import box, console
@@ -21,6 +18,8 @@ from longdoc.results.comparison import (
     conditions_text,
     variant,
 )
+from longdoc.results.formats import dicts_to_csv, dicts_to_json, markdown_line
+from longdoc.results.published_table import published_dict
 from longdoc.results.record import Record
 
 _HEADERS = ("variant", "n", "test acc", "Δ acc", "params", "steps", "tokens", "tok/s", "speed", "MB")
@@ -67,8 +66,24 @@ def _reference_cells(name: str, summary: Summary) -> list[str]:
     return [name, "", _accuracy_text(summary._replace(std=None)), *[""] * (len(_HEADERS) - 3)]
 
 
+def _published_rows(group: Group) -> list[list[str]]:
+    """The published rows, each with the number of the note that says where it is from."""
+    rows = []
+    for row in group.published:
+        value = row.accuracies[group.conditions["task"]]
+        cells = [f"{row.model} [{_sources(group).index(row.source) + 1}]", "", "F" if value is None else f"{value:.4f}"]
+        rows.append([*cells, *[""] * (len(_HEADERS) - len(cells))])
+    return rows
+
+
+def _sources(group: Group) -> list[str]:
+    return list(dict.fromkeys(row.source for row in group.published))
+
+
 def _notes(group: Group) -> list[str]:
-    return [f"{row.variant}: {note}" for row in group.rows for note in row.notes] + group.notes
+    notes = [f"{row.variant}: {note}" for row in group.rows for note in row.notes] + group.notes
+    notes += [f"[{i}] published: {source}" for i, source in enumerate(_sources(group), 1)]
+    return notes + [f"not as published: {sentence}" for sentence in group.differs]
 
 
 def _unfinished_text(record: Record) -> str:
@@ -92,6 +107,8 @@ def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Gr
             table.add_row(*map(Text, _cells(row)))
         for name, summary in group.references.items():
             table.add_row(*map(Text, _reference_cells(name, summary)), style="dim")
+        for cells in _published_rows(group):
+            table.add_row(*map(Text, cells), style="italic")
         parts += [Text(group.title, style="bold"), Text(group.subtitle, style="dim"), table]
         parts += [Padding(Text(note), (0, 0, 0, 2)) for note in _notes(group)]
         parts.append(Text())
@@ -106,18 +123,16 @@ def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Gr
 def to_markdown(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
     """A GitHub table for each group."""
 
-    def line(cells: Iterable[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-
     lines = []
     for group in groups:
-        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", line(_HEADERS)]
-        lines.append(line(["---", *["---:"] * (len(_HEADERS) - 1)]))
-        lines += [line(_cells(row)) for row in group.rows]
+        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", markdown_line(_HEADERS)]
+        lines.append(markdown_line(["---", *["---:"] * (len(_HEADERS) - 1)]))
+        lines += [markdown_line(_cells(row)) for row in group.rows]
         lines += [
-            line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary))
+            markdown_line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary))
             for name, summary in group.references.items()
         ]
+        lines += [markdown_line(cells) for cells in _published_rows(group)]
         lines += ["", *(f"- {note}" for note in _notes(group)), ""]
     if groups:
         lines += [f"{_LEGEND}.", ""]
@@ -150,6 +165,8 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
             )
         for name, summary in group.references.items():
             rows.append({"kind": "reference", "variant": name} | conditions | {ACCURACY: summary.mean})
+        for published in group.published:
+            rows.append(published_dict(published, group.conditions["task"]) | {"notes": group.differs})
     for record in unfinished:
         kept = {key: record[key] for key in ("status", *GROUP_CONDITIONS, "config_hash")}
         one = {"seeds": [record["seed"]], "run_ids": [record["run_id"]], "error": record.get("error")}
@@ -159,15 +176,9 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
 
 def to_json(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
     """The rows as a JSON list of objects."""
-    return json.dumps(rows_as_dicts(groups, unfinished), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return dicts_to_json(rows_as_dicts(groups, unfinished))
 
 
 def to_csv(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
     """The rows as CSV; an empty cell is an absent value, lists and objects are JSON in their cell."""
-    rows = rows_as_dicts(groups, unfinished)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(dict.fromkeys(key for row in rows for key in row)), lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({key: json.dumps(v) if isinstance(v, list | dict) else v for key, v in row.items()})
-    return out.getvalue()
+    return dicts_to_csv(rows_as_dicts(groups, unfinished))

@@ -1,5 +1,6 @@
 """CSV and W&B: everything of a run below its folder."""
 
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ def build_loggers(
                 group=f"{record['task']}/{record['protocol']}",
                 job_type="train",
                 tags=[tag for tag in tags if tag not in (None, "none")],
-                config=record["config"],
+                config=record["config"] | {"departures": record["departures"]},
                 resume="allow",
                 settings=wandb.Settings(console="off", silent=True),
             )
@@ -49,9 +50,13 @@ def _keep(metrics: Path) -> None:
         metrics.rename(part)
 
 
-def finish_wandb(exit_code: int) -> None:
-    """Closes the W&B run, if any, so that the next job of a sweep gets its own; waits until its file is whole."""
+def finish_wandb(exit_code: int, departures: Mapping[str, Any] | None = None) -> None:
+    """Closes the W&B run, if any, so that the next job of a sweep gets its own; waits until its file is whole.
+
+    departures: from the protocol, as they are at the end.
+    """
     if wandb.run is not None:
+        wandb.run.config.update({"departures": departures or {}}, allow_val_change=True)
         wandb.finish(exit_code=exit_code)
         wandb.teardown()
 

@@ -78,6 +78,25 @@ def test_models_of_tokens_are_compiled_ahead_too():
     assert model(torch.zeros(2, 8, dtype=torch.long)).shape == (2, 8, 4)
 
 
+class Pairs(Sum):
+    """Logits of pairs, as a Classifier with an interaction has them."""
+
+    interaction = "full"
+
+    def forward(self, ids, mask=None):
+        x = self.embedding(ids) if mask is None else self.embedding(ids) * mask[..., None]
+        a, b = x.sum(2).unbind(1)
+        return a * b
+
+
+def test_models_of_pairs_are_compiled_ahead_in_the_shapes_of_pairs():
+    model = Pairs()
+    compile_ahead(model, [(8, 2, True)], torch.device("cpu"), nullcontext)
+    with torch.compiler.set_stance("fail_on_recompile"):
+        ids = torch.ones(2, 2, 8, dtype=torch.long)
+        assert model(ids, torch.ones_like(ids, dtype=torch.bool)).shape == (2, 4)
+
+
 def test_compiling_ahead_leaves_weights_gradients_and_random_state_and_allows_no_other_shape():
     model = Sum()
     weights = {name: value.clone() for name, value in model.state_dict().items()}

@@ -230,11 +230,11 @@ def test_the_threshold_is_right_most_often():
 
 def test_cosines_are_those_of_the_words_weighted_by_the_training_documents(make, tmp_path):
     """Against the formula: (1 + ln count) * (1 + ln((1 + D) / (1 + documents with the word))), D = 3."""
-    train = [(b"red red fox", b"blue fox", 1), (b"blue fox", b"green", 0)]
-    other = [(b"red fox", b"red blue unknown", 1), (b"", b"fox", 0)]
+    train = [(b"red red fox cut off", b"blue fox", 1), (b"blue fox", b"green", 0)]
+    other = [(b"red fox", b"red blue un", 1), (b"", b"fox", 0)]
     task = make(write_released(tmp_path / "aan", train))
     found = make(write_released(tmp_path / "other", other))
-    of_train, of_other = cosines(task.documents("train"), found.documents("train"), None)
+    of_train, of_other = cosines(task.documents("train"), found.documents("train"), None, 11)
     rare, common = 1 + np.log(4 / 2), 1 + np.log(4 / 3)  # in one and in two of three documents
     red2 = (1 + np.log(2)) * rare
     assert of_train == pytest.approx([common**2 / np.hypot(red2, common) / np.hypot(rare, common), 0])

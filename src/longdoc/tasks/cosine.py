@@ -5,16 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longdoc.tasks.byte_ids import from_ids
 from longdoc.tasks.cache import Documents
 
 CHUNK = 4096  # pairs whose products of vectors are held at once
 
 
-def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[NDArray[np.float64]]:
+def cosines(train: Documents, other: Documents, train_rows: int | None, length: int) -> list[NDArray[np.float64]]:
     """The cosines of the first ``train_rows`` pairs of ``train`` and of all of ``other``, whose ids are bytes + 1.
 
-    Words are weighted by their frequency in the documents of those training pairs; whole documents count. Nothing is
-    returned if these hold no words.
+    Of each document the first ``length`` ids count, as for a model. Words are weighted by their frequency in the
+    documents of those training pairs; nothing is returned if these hold no words.
     """
     # Slow to import, and only this needs it.
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -24,7 +25,7 @@ def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[
     for documents, rows in ((train, train_rows), (other, None)):
         pairs = documents.numbers[:rows]
         numbers, places = np.unique(pairs, return_inverse=True)
-        texts = (_text(documents.stored[number]) for number in numbers)
+        texts = (from_ids(documents.stored[number][:length]).decode(errors="replace") for number in numbers)
         try:
             vectors = vectorizer.fit_transform(texts) if documents is train else vectorizer.transform(texts)
         except ValueError as error:
@@ -33,10 +34,6 @@ def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[
             return []
         found.append(_products(vectors, places.reshape(pairs.shape)))
     return found
-
-
-def _text(ids: NDArray[Any]) -> str:
-    return (ids - 1).astype(np.uint8).tobytes().decode(errors="replace")
 
 
 def _products(vectors: Any, pairs: NDArray[np.int64]) -> NDArray[np.float64]:

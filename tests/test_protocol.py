@@ -44,6 +44,7 @@ def test_a_run_by_it_is_complete_and_departs_in_nothing(task, protocol):
     assert departures(prescribed(FOLDER, protocol, task), config) == {}
     trainer = config["trainer"]
     assert (trainer["accelerator"], trainer["precision"], trainer["compile"]) == ("gpu", "bf16-mixed", True)
+    assert config["task"]["workers"] == trainer["workers"] == 4
     assert trainer["max_steps"] >= 5000
     assert build(config["task"]).batch_size.rows == config["task"]["batch_rows"]  # refuses what it cannot read
     schedule, warmup = build(config["scheduler"]), config["scheduler"]["warmup_steps"]

@@ -70,7 +70,12 @@ def test_they_stand_beside_runs_of_the_same_protocol_and_task_alone():
     assert all(group.published == [] for group in groups)
     beside_published(groups)
     found = {group.conditions["protocol"]: {row.protocol for row in group.published} for group in groups}
-    assert found == {"skyformer": {"skyformer"}, "lra-2021": set(), "longdoc": set(), "nystromformer": {"nystromformer"}}
+    assert found == {
+        "skyformer": {"skyformer"},
+        "lra-2021": set(),
+        "longdoc": set(),
+        "nystromformer": {"nystromformer"},
+    }
     assert next(g for g in groups if g.conditions["protocol"] == "skyformer").differs == [
         "pads are masked", "generated anew",
     ]  # fmt: skip

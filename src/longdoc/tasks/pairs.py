@@ -43,7 +43,7 @@ def released_pairs(path: Path) -> Iterator[Pair]:
         for row, line in enumerate(file, 1):
             fields = line.removesuffix(b"\n").split(b"\t")
             if len(fields) != 5:
-                refused.add(row, f"there are {len(fields)} fields between tabs, not five: {FIELDS}")
+                refused.add(row, f"{len(fields)} fields between tabs, not the 5 of {FIELDS}")
             elif (label := _label(fields[0])) is None:
                 refused.add(row, f"{_no_label(fields[0].decode(errors='replace'))}; the file has no header")
             else:

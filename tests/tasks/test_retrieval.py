@@ -251,6 +251,11 @@ def test_references_call_alike_what_shares_words(make, tmp_path):
     assert references["majority"] == 0.75
 
 
+def test_documents_without_words_have_no_cosines(make, tmp_path):
+    references = make(write_released(tmp_path / "aan", [(b"a", b"\xff", 1), (b"", b"?", 0)])).references()
+    assert set(references) == {"chance", "majority"}
+
+
 # ---------------------------------------------------------------------------------------- from end to end
 
 

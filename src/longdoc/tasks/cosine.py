@@ -13,7 +13,8 @@ CHUNK = 4096  # pairs whose products of vectors are held at once
 def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[NDArray[np.float64]]:
     """The cosines of the first ``train_rows`` pairs of ``train`` and of all of ``other``, whose ids are bytes + 1.
 
-    Words are weighted by their frequency in the documents of those training pairs.
+    Words are weighted by their frequency in the documents of those training pairs; whole documents count. Nothing is
+    returned if these hold no words.
     """
     # Slow to import, and only this needs it.
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -24,7 +25,12 @@ def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[
         pairs = documents.numbers[:rows]
         numbers, places = np.unique(pairs, return_inverse=True)
         texts = (_text(documents.stored[number]) for number in numbers)
-        vectors = vectorizer.fit_transform(texts) if documents is train else vectorizer.transform(texts)
+        try:
+            vectors = vectorizer.fit_transform(texts) if documents is train else vectorizer.transform(texts)
+        except ValueError as error:
+            if "empty vocabulary" not in str(error):
+                raise
+            return []
         found.append(_products(vectors, places.reshape(pairs.shape)))
     return found
 

@@ -115,10 +115,12 @@ class Retrieval(Task):
     def _score_cosines(self, folder: Path) -> None:
         with Console().status("scoring TF-IDF cosines, as a reference"):
             train, test = self.documents("train"), self.documents("test")
-            of_train, of_test = cosines(train, test, self.train_rows)
-            least = threshold(of_train, train.labels[: self.train_rows])
-            right = (of_test > least) == (test.labels == 1)
-        (folder / "references.json").write_text(json.dumps({"tf_idf_cosine": float(right.mean())}))
+            found = {}
+            if scores := cosines(train, test, self.train_rows):
+                of_train, of_test = scores
+                least = threshold(of_train, train.labels[: self.train_rows])
+                found["tf_idf_cosine"] = float(((of_test > least) == (test.labels == 1)).mean())
+        (folder / "references.json").write_text(json.dumps(found))
 
 
 def to_ids(text: bytes) -> NDArray[np.uint16]:

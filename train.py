@@ -137,6 +137,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     options = dict(config["trainer"])
     limits = {name: options.pop(name) for name in ("max_time", "max_steps", "max_epochs")}
     default_time = options.pop("default_time")
+    options.pop("workers", None)  # the task's
     if all(limit is None for limit in limits.values()):
         limits["max_time"] = default_time
     device = options["accelerator"] = {"auto": default_device(), "gpu": "cuda"}.get(

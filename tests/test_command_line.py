@@ -42,7 +42,7 @@ def answer(*overrides: str) -> str:
             composed = compose("train", [*TINY, *overrides], return_hydra_config=True)
         choices = dict(composed.hydra.runtime.choices)
         config = OmegaConf.to_container(OmegaConf.masked_copy(composed, ["encoder", "attention", "task", "pooling",
-            "feature_map", "decay", "seed"]), resolve=True)  # fmt: skip
+            "feature_map", "decay", "seed", "trainer"]), resolve=True)  # fmt: skip
         check_is_read(config["attention"], choices, overrides)
         build_classifier(config, 300, 3)
     except Exception as error:

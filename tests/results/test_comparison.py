@@ -63,6 +63,7 @@ def test_means_spreads_and_ratios_to_softmax() -> None:
     [
         {"task": "books"},
         {"protocol": "lra"},
+        {"source": "local"},
         {"max_length": 4000},
         {"encoder": "base"},
         {"budget": {"max_time": 60.0, "max_steps": None, "max_epochs": None}},
@@ -81,6 +82,8 @@ def test_titles() -> None:
     (group,), _ = compare([made()])
     assert group.title == "listops · longdoc · 2,000 tokens · small · 10 min"
     assert group.subtitle == "train 96,000, validation 2,000, test 2,000 documents"
+    (group,), _ = compare([made(source="generated")])
+    assert group.title == "listops · longdoc · 2,000 tokens · small · generated · 10 min"
     limits = {"max_time": 5400, "max_steps": 5000, "max_epochs": 3}
     (group,), _ = compare([made(budget=limits)])
     assert group.title.endswith("small · 3 epochs, 5,000 steps, 1.5 h")

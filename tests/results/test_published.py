@@ -16,10 +16,12 @@ from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 # As the papers print them: over five tasks, or over six.
 AVERAGES = {
     ("lra-2021", "Transformer"): (5, 54.39), ("lra-2021", "Linear Transformer"): (5, 50.55),
-    ("lra-2021", "Performer"): (5, 51.41), ("lra-2021", "BigBird"): (5, 55.01), ("lra-2021", "Local Attention"): (5, 46.06),
+    ("lra-2021", "Performer"): (5, 51.41), ("lra-2021", "BigBird"): (5, 55.01),
+    ("lra-2021", "Local Attention"): (5, 46.06),
     ("nystromformer", "Transformer"): (5, 58.77), ("nystromformer", "Performer"): (5, 53.63),
     ("nystromformer", "Nystromformer"): (5, 58.95), ("skyformer", "Transformer"): (5, 57.37),
-    ("skyformer", "Performer"): (5, 58.00), ("skyformer", "Skyformer"): (5, 59.39), ("skyformer", "BigBird"): (5, 59.05),
+    ("skyformer", "Performer"): (5, 58.00), ("skyformer", "Skyformer"): (5, 59.39),
+    ("skyformer", "BigBird"): (5, 59.05),
     ("s4", "LION-LIT"): (5, 50.41), ("s4", "S4-v2"): (6, 86.09), ("s4", "S5"): (6, 87.46), ("s4", "Mega"): (6, 88.21),
     (OWN, "TLB"): (5, 66.48), (OWN, "Hedgehog"): (5, 59.66), (OWN, "FNet"): (5, 55.30),
 }  # fmt: skip
@@ -70,7 +72,12 @@ def test_they_stand_beside_runs_of_the_same_protocol_and_task_alone():
     assert all(group.published == [] for group in groups)
     beside_published(groups)
     found = {group.conditions["protocol"]: {row.protocol for row in group.published} for group in groups}
-    assert found == {"skyformer": {"skyformer"}, "lra-2021": set(), "longdoc": set(), "nystromformer": {"nystromformer"}}
+    assert found == {
+        "skyformer": {"skyformer"},
+        "lra-2021": set(),
+        "longdoc": set(),
+        "nystromformer": {"nystromformer"},
+    }
     assert next(g for g in groups if g.conditions["protocol"] == "skyformer").differs == [
         "pads are masked", "generated anew",
     ]  # fmt: skip

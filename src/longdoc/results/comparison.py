@@ -15,7 +15,7 @@ SPEED = "tokens_per_second"
 QUANTITIES = ("parameters", "epochs", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 
 # With budget and documents, what runs must share to be compared.
-GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder")
+GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder", "source")  # of the documents; older runs say none
 
 # What a speed depends on besides the variant; other commits are worth a note too.
 _SPEED_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
@@ -58,9 +58,9 @@ class Row:
 
 @dataclass
 class Group:
-    """Rows that may be compared: one task, protocol, length, encoder, budget and number of documents."""
+    """Rows that may be compared: one task, protocol, length, encoder, source, budget and number of documents."""
 
-    conditions: dict[str, Any]  # task, protocol, max_length, encoder
+    conditions: dict[str, Any]  # task, protocol, max_length, encoder, source
     budget: dict[str, float]
     documents: dict[str, int]
     rows: list[Row]
@@ -71,7 +71,7 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Task · protocol · length · encoder · budget."""
+        """Task · protocol · length · encoder · source · budget."""
         return f"{conditions_text(self.conditions)} · {_budget_text(self.budget)}"
 
     @property
@@ -141,12 +141,12 @@ def _documents(record: Record) -> dict[str, int]:
 
 
 def _group_key(record: Record) -> tuple:
-    conditions = tuple(record[key] for key in GROUP_CONDITIONS)
+    conditions = tuple(record.get(key) for key in GROUP_CONDITIONS)
     return *conditions, tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
 
 
 def _group_order(group: Group) -> tuple:
-    task, protocol, length, _ = group.conditions.values()
+    task, protocol, length, *_ = group.conditions.values()
     return task, protocol, length or 0, group.title, group.subtitle
 
 
@@ -169,7 +169,7 @@ def _group(records: list[Record]) -> Group:
     for key in _NOTED_CONDITIONS:
         notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
     return Group(
-        conditions={key: first[key] for key in GROUP_CONDITIONS},
+        conditions={key: first.get(key) for key in GROUP_CONDITIONS},
         budget=_budget(first),
         documents=_documents(first),
         rows=rows,
@@ -255,10 +255,10 @@ def _or(value: float | None, default: float) -> float:
 
 
 def conditions_text(conditions: Mapping[str, Any]) -> str:
-    """Task · protocol · length · encoder, of a group or of a run."""
-    task, protocol, length, encoder = (conditions[key] for key in GROUP_CONDITIONS)
+    """Task · protocol · length · encoder · source, of a group or of a run."""
+    task, protocol, length, encoder, source = (conditions.get(key) for key in GROUP_CONDITIONS)
     length = f"{length:,} tokens" if isinstance(length, int) else f"length {length}"
-    return f"{task} · {protocol} · {length} · {encoder}"
+    return f"{task} · {protocol} · {length} · {encoder}" + (f" · {source}" if source else "")
 
 
 def _budget_text(budget: Mapping[str, float]) -> str:

@@ -9,7 +9,7 @@ STEPS = "trainer.max_steps"
 
 
 def departures(prescribed: Mapping[str, Any], config: Mapping[str, Any], steps: int | None = None) -> Departures:
-    """{key: [the protocol's value, the run's]} of a plain config; the variant (attention, map, decay) is in no protocol.
+    """{key: [the protocol's value, the run's]} of a plain config; the variant (attention, map, decay) is in none.
 
     prescribed: dotted keys, and words of groups by the group's name, as ``config["choices"]`` has them.
     steps: what a run has done, which says more than its limit: one ended by time, or early, departs in the steps.

@@ -168,7 +168,7 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
         for published in group.published:
             rows.append(published_dict(published, group.conditions["task"]) | {"notes": group.differs})
     for record in unfinished:
-        kept = {key: record[key] for key in ("status", *GROUP_CONDITIONS, "config_hash")}
+        kept = {key: record.get(key) for key in ("status", *GROUP_CONDITIONS, "config_hash")}
         one = {"seeds": [record["seed"]], "run_ids": [record["run_id"]], "error": record.get("error")}
         rows.append({"kind": "unfinished", "variant": variant(record)} | kept | one)
     return rows

@@ -23,9 +23,9 @@ def released_rows(path: Path, max_length: int) -> Iterator[tuple[Ids, int]]:
         first = file.readline().removeprefix(BOM).rstrip(b"\r\n")
         if first != HEADER:
             raise ValueError(
-                f"{path} begins with {first[:40].decode(errors='replace')!r} and not with the header Source<TAB>Target: "
-                f"task.source=local reads the layout of Long Range Arena, expression<TAB>value below that header, and "
-                f"not the layout of the ListOps of 2018, value<TAB>expression without a header"
+                f"{path} begins with {first[:40].decode(errors='replace')!r} and not with the header "
+                f"Source<TAB>Target: task.source=local reads the layout of Long Range Arena, expression<TAB>value "
+                f"below that header, and not the layout of the ListOps of 2018, value<TAB>expression without a header"
             )
         empty = 0  # lines since the latest row
         for line in file:

@@ -110,6 +110,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         **mixing(config),
         "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,
+        "source": task.source,
         "seed": config["seed"],
         "splits": task.describe(),
         "references": task.references(),

@@ -63,7 +63,7 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--compile", action="store_true", help="time compiled attention, not eager")
     add("--checkpoint", type=Path, help="analyse this model's own queries and keys, not random ones")
     add("--document", type=Path, help="text file for the checkpoint")
-    add("--row", type=int, help="row of the checkpoint's test split, in place of --document")
+    add("--row", type=int, help="row of the checkpoint's test split, in place of --document; of a pair, its first")
     add("--data", help="where the checkpoint's data lies, if not where it lay in training")
     add("--trust", action="append", default=[], metavar="MODULE",
         help="a module of your own, here or on PYTHONPATH, that the checkpoint may build from")  # fmt: skip

@@ -23,9 +23,10 @@ class _Spans(Dataset):
 class Task(pl.LightningDataModule):
     """A task is data, an encoding to integer ids and a way to cut documents into what a model sees.
 
-    A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``token_labels`` says that each
-    token has a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that
-    a token's label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
+    A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``source`` says where
+    its documents come from: files (local), a generator (generated) or a hub. ``token_labels`` says that each token has
+    a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that a token's
+    label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
     ``max_length`` tokens, and has one label.
 
     max_length: tokens of a document that a model sees at once.
@@ -39,6 +40,7 @@ class Task(pl.LightningDataModule):
     """
 
     name: str
+    source = "local"
     token_labels = False
     pairs = False
     causal_only = False

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longdoc.tasks.byte_ids import from_ids
 from longdoc.tasks.cache import Documents
 
 CHUNK = 4096  # pairs whose products of vectors are held at once
@@ -23,14 +24,10 @@ def cosines(train: Documents, other: Documents, train_rows: int | None) -> list[
     for documents, rows in ((train, train_rows), (other, None)):
         pairs = documents.numbers[:rows]
         numbers, places = np.unique(pairs, return_inverse=True)
-        texts = (_text(documents.stored[number]) for number in numbers)
+        texts = (from_ids(documents.stored[number]).decode(errors="replace") for number in numbers)
         vectors = vectorizer.fit_transform(texts) if documents is train else vectorizer.transform(texts)
         found.append(_products(vectors, places.reshape(pairs.shape)))
     return found
-
-
-def _text(ids: NDArray[Any]) -> str:
-    return (ids - 1).astype(np.uint8).tobytes().decode(errors="replace")
 
 
 def _products(vectors: Any, pairs: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -17,6 +17,8 @@ class Generated(Task):
     data_seed: decides the documents, apart from the run's seed, so that runs share them.
     """
 
+    source = "generated"
+
     def __init__(self, sizes: dict[str, int], data_seed: int = 0, **options: Any) -> None:
         super().__init__(**options)
         if set(sizes) != set(SPLITS) or min(sizes.values()) < 1:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from longdoc.tasks.base import Task
+from longdoc.tasks.byte_ids import VOCABULARY, to_ids
 from longdoc.tasks.cache import cached, file_sha256, save_pairs
 from longdoc.tasks.cosine import cosines, threshold
 from longdoc.tasks.pairs import Pair, id_pairs, released_pairs, text_pairs
+from longdoc.tasks.tables import find_table
 
 RELEASED = {"train": "train", "validation": "eval", "test": "test"}  # what the released files call the splits
-TYPES = ("parquet", "csv", "jsonl")
 SHOWN = 1000  # pairs between two words on how far the reading is
 
 
@@ -54,12 +55,11 @@ class Retrieval(Task):
         self._keys: dict[str, dict[str, Any]] = {}
 
     def learn(self) -> dict[str, Any]:
-        return {"classes": ["0", "1"], "vocab_size": 257}
+        return {"classes": ["0", "1"], "vocab_size": VOCABULARY}
 
     def _table(self, name: str) -> Path | None:
         assert self.data is not None
-        paths = [self.data / f"{name}.{kind}" for kind in TYPES]
-        return next((path for path in paths if path.is_file()), None)
+        return find_table(self.data, name)
 
     def _files(self, split: str) -> list[Path]:
         """The split's file, and where it names documents by ids theirs."""
@@ -102,7 +102,7 @@ class Retrieval(Task):
                         status.update(f"encoding the {split} split: {number:,} pairs")
                     yield to_ids(a), to_ids(b), label
 
-            save_pairs(folder / "pairs", rows(), 257)
+            save_pairs(folder / "pairs", rows(), VOCABULARY)
 
     def references(self) -> dict[str, float]:
         """TF-IDF: pairs are called 1 above the cosine that is right most often on the training split."""
@@ -119,8 +119,3 @@ class Retrieval(Task):
             least = threshold(of_train, train.labels[: self.train_rows])
             right = (of_test > least) == (test.labels == 1)
         (folder / "references.json").write_text(json.dumps({"tf_idf_cosine": float(right.mean())}))
-
-
-def to_ids(text: bytes) -> NDArray[np.uint16]:
-    """byte + 1."""
-    return np.frombuffer(text, np.uint8).astype(np.uint16) + np.uint16(1)

@@ -1,0 +1,222 @@
+"""What tasks share whose documents are labelled rows of a table: where they come from, classes, a validation split."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from longdoc.tasks.base import Task
+from longdoc.tasks.cache import cached, save_documents
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
+
+SOURCES = ("hub", "local")
+SHOWN = 1000  # rows between two words on how far the reading is
+
+
+class Labelled(Task):
+    """Rows of a value and a label. A subclass sets ``value``, ``vocab``, ``folder``, ``how`` and defines ``ids_of``.
+
+    source: ``hub``, a set of the Hugging Face hub; ``local``, tables {train,validation,test} of any of ``TYPES`` in the
+        folder ``data``; null is local where ``data`` is given, else hub.
+    hub, config, revision: the set's id, its configuration and its commit; null for the default ones.
+    data: the folder of source local; null is ``folder``.
+    columns: what the tables call the value and ``label``; null for the names of the set.
+    labels: the class names that the hub's set must have, in their order; null takes what there is.
+    validation_share, validation_seed: where there is no validation split, this share of the training split, of each
+        class alike, is taken out of it; the test split never serves.
+
+    Classes are those of the training split: the names that come with it, else the different labels, in order.
+    """
+
+    value: str  # the column's usual name
+    hub_columns: ClassVar[dict[str, str]] = {}  # names on the hub, where they differ
+    vocab: int
+    folder: str  # where local tables are looked for by default
+    how: str  # to get the local files, as the end of a sentence
+    version = 1  # of what ``ids_of`` makes of a value
+
+    def __init__(
+        self,
+        hub: str,
+        config: str | None = None,
+        revision: str | None = None,
+        source: str | None = None,
+        data: str | None = None,
+        columns: dict[str, str | None] | None = None,
+        labels: list[str] | None = None,
+        validation_share: float = 0.1,
+        validation_seed: int = 0,
+        **options: Any,
+    ) -> None:
+        source = source or ("hub" if data is None else "local")
+        if source not in SOURCES:
+            raise ValueError(f"task.source={source} is not one of {', '.join(SOURCES)}")
+        if source == "hub" and data is not None:
+            raise ValueError(f"task.source=hub reads task.hub={hub}, not task.data={data}; leave one of the two out")
+        super().__init__(data=data if source == "hub" else data or self.folder, **options)
+        if not 0 < validation_share < 1:
+            raise ValueError(f"task.validation_share={validation_share} must lie between 0 and 1")
+        if validation_seed < 0:
+            raise ValueError(f"task.validation_seed={validation_seed} must not be negative")
+        self.source = source
+        self.hub, self.config, self.revision, self.labels = hub, config, revision, labels
+        self.columns = {name: name for name in (self.value, "label")}
+        for name in columns or {}:
+            if name not in self.columns:
+                raise ValueError(f"task.columns.{name} does not exist; its names are {', '.join(self.columns)}")
+        self.columns |= self.hub_columns if source == "hub" else {}
+        self.columns |= {name: column for name, column in (columns or {}).items() if column is not None}
+        self.share, self.carving_seed = validation_share, validation_seed
+        self._tables: dict[str, Table | None] = {}
+        self._hub_tables: dict[str, HubTable] = {}
+        self._keys: dict[str, dict[str, Any]] = {}
+
+    # What a task defines.
+
+    def ids_of(self, value: Any) -> NDArray[np.uint16]:
+        """The token ids (N,) of a value of the table, never None; raises ValueError, saying why, for one that has none.
+
+        The row is then refused: named, and counted.
+        """
+        raise NotImplementedError
+
+    def find(self, split: str) -> Table | None:
+        """The split's table among local files."""
+        assert self.data is not None
+        path = find_table(self.data, split)
+        return None if path is None else FileTable(path)
+
+    # What every such task does.
+
+    def _found(self, split: str) -> Table | None:
+        if split not in self._tables:
+            if self.source == "local":
+                self._tables[split] = self.find(split)
+            else:
+                self._hub_tables = self._hub_tables or load_hub(self.hub, self.config, self.revision)
+                self._tables[split] = self._hub_tables.get(split)
+        return self._tables[split]
+
+    def table(self, split: str) -> Table:
+        """The table that holds the split's rows: without one of its own, validation's are in train's."""
+        found = self._found("train" if self.carved(split) else split)
+        if found is None and self.source == "hub":
+            raise FileNotFoundError(f"task.hub={self.hub} has the splits {', '.join(self._hub_tables)}; no {split}")
+        if found is None:
+            assert self.data is not None
+            raise FileNotFoundError(
+                f"{self.data.resolve() / split}.{{{','.join(TYPES)}}} is missing: task.data must name {self.how}"
+            )
+        return found
+
+    def carved(self, split: str) -> bool:
+        """Whether the split is a part of the training table."""
+        return split != "test" and self._found("validation") is None
+
+    def learn(self) -> dict[str, Any]:
+        """Also ``numbered``: whether labels are the numbers of the classes instead of their names."""
+        table, column = self.table("train"), self.columns["label"]
+        names = table.class_names(column)
+        if self.source == "hub" and self.labels is not None and names != self.labels:
+            found = "no names" if names is None else ", ".join(names)
+            raise ValueError(
+                f"{table.where}: the labels of the column {column} are {found}, not {', '.join(self.labels)}: another "
+                f"set needs task.labels=null, or its own"
+            )
+        if names is not None:
+            return {"classes": names, "vocab_size": self.vocab, "numbered": True}
+        found_names = set()
+        refused = Refused(table.where)
+        for (value,) in table.rows([column], refused):
+            try:
+                found_names.add(label_name(value))
+            except ValueError as error:
+                refused.add(str(error))
+        classes = sorted(found_names, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
+        return {"classes": classes, "vocab_size": self.vocab, "numbered": False}
+
+    def class_numbers(self, split: str) -> NDArray[np.int64]:
+        """The classes (D,) of all rows of the split's table; raises ValueError for those that training has not."""
+        assert self.state is not None
+        classes = self.state["classes"]
+        numbers = {str(i) if self.state["numbered"] else name: i for i, name in enumerate(classes)}
+        numbers |= {name: i for i, name in enumerate(classes) if name not in numbers}
+        table, labels = self.table(split), []
+        refused = Refused(table.where)
+        for (value,) in table.rows([self.columns["label"]], refused):
+            try:
+                name = label_name(value)
+                if name not in numbers:
+                    raise ValueError(f"the label {name[:40]!r} is not among the training split's: {', '.join(classes)}")
+                labels.append(numbers[name])
+            except ValueError as error:
+                refused.add(str(error))
+        return np.array(labels, np.int64)
+
+    def encode(self, split: str) -> Path:
+        assert self.state is not None
+        if split not in self._keys:  # the files may be large: they are hashed once
+            key = {"task": self.name, "version": self.version, "data": self.table(split).key()}
+            key |= {"columns": self.columns, "state": self.state}
+            if self.carved(split):
+                key |= {"carved": [split, self.share, self.carving_seed]}
+            self._keys[split] = key
+        return cached(self.cache, self._keys[split], lambda folder: self._encode(split, folder)) / "documents"
+
+    def _encode(self, split: str, folder: Path) -> None:
+        with Console().status(f"encoding the {split} split") as status:
+            labels = self.class_numbers(split)
+            chosen = np.ones(len(labels), bool)
+            if self.carved(split):
+                chosen = carve(labels, self.share, self.carving_seed) == (split == "validation")
+                if not chosen.any():
+                    raise ValueError(
+                        f"task.validation_share={self.share} leaves {split} no row of the {len(labels):,} of "
+                        f"{self.table(split).where}: there must be more, or a validation table"
+                    )
+
+            def ids() -> Iterator[NDArray[np.uint16]]:
+                for row, found in enumerate(self._ids(self.table(split))):
+                    if row % SHOWN == 0:
+                        status.update(f"encoding the {split} split: {row:,} rows")
+                    if chosen[row]:
+                        yield found
+
+            save_documents(folder / "documents", ids(), labels[chosen], self.vocab)
+
+    def _ids(self, table: Table) -> Iterator[NDArray[np.uint16]]:
+        refused, column = Refused(table.where), self.columns[self.value]
+        nothing = np.empty(0, np.uint16)
+        for (value,) in table.rows([column], refused):
+            ids = nothing
+            if value is None:
+                refused.add(f"{column} is missing")
+            else:
+                try:
+                    ids = self.ids_of(value)
+                except ValueError as error:
+                    refused.add(str(error))
+            yield ids  # also of a refused row, so that rows keep their places
+
+
+def label_name(value: Any) -> str:
+    """A label as text, whole numbers without a point; raises ValueError for a missing one, and -1, which says so."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    name = "" if value is None or value != value else str(value)
+    if name in ("", "-1"):
+        raise ValueError("the label is missing" + (": -1 stands for none" if name else ""))
+    return name
+
+
+def carve(labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:
+    """Labels (D,) -> (D,), True for a share of each class, rounded, chosen by the seed alone."""
+    drawn = np.random.PCG64(seed).random_raw(len(labels))  # a stream that numpy promises not to change
+    chosen = np.zeros(len(labels), bool)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        chosen[rows[np.argsort(drawn[rows], kind="stable")][: round(share * len(rows))]] = True
+    return chosen

@@ -1,0 +1,223 @@
+"""Reading tables of rows: parquet, CSV, TSV, JSON, and sets of a hub; and what is wrong in them."""
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from longdoc.tasks.cache import file_sha256
+
+TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
+BATCH = 256  # rows of a table held in memory at a time
+
+csv.field_size_limit(2**31 - 1)  # a field may be a whole book
+
+
+class Refused:
+    """The rows of a table that cannot be used: how many, and what was wrong with the first.
+
+    rows: those read so far; the reader counts them, and the last one is the one at hand.
+    """
+
+    def __init__(self, where: object) -> None:
+        self.where, self.rows, self.count, self.first = where, 0, 0, ""
+
+    def add(self, why: str) -> None:
+        """Of the row at hand."""
+        self.first = self.first or f"{self.where}, row {self.rows:,}: {why}"
+        self.count += 1
+
+    def add_next(self, why: str) -> None:
+        """Of a row that is not handed on."""
+        self.rows += 1
+        self.add(why)
+
+    def check(self) -> None:
+        """Raises ValueError if a row was refused, or there were none."""
+        if self.count:
+            raise ValueError(f"{self.count:,} of {self.rows:,} rows are refused; the first: {self.first}")
+        if not self.rows:
+            raise ValueError(f"{self.where} has no rows")
+
+
+class Table:
+    """One split's rows. ``where`` names it in messages."""
+
+    where: object
+
+    def key(self) -> str:
+        """Changes with the content."""
+        raise NotImplementedError
+
+    def class_names(self, column: str) -> list[str] | None:
+        """The names of the classes whose numbers the column holds, where the table itself says so."""
+        return None
+
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+        """The values of some columns, row after row; None where one is missing, the bytes of an image's file.
+
+        Raises ValueError if the table lacks a column or cannot be read, and at its end if a row was refused.
+        """
+        raise NotImplementedError
+
+
+class FileTable(Table):
+    """A .parquet, .csv, .tsv, .jsonl or .json file."""
+
+    def __init__(self, path: Path) -> None:
+        self.where = self.path = path
+
+    def key(self) -> str:
+        return file_sha256(self.path)
+
+    def class_names(self, column: str) -> list[str] | None:
+        """Those that ``datasets`` writes into a parquet file."""
+        if self.path.suffix != ".parquet":
+            return None
+        return _class_names(datasets.Features.from_arrow_schema(_parquet(self.path).schema_arrow), column)
+
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+        return read_rows(self.path, columns, refused)
+
+
+class HubTable(Table):
+    """A split of a set that ``datasets`` loads."""
+
+    def __init__(self, where: str, dataset: datasets.Dataset) -> None:
+        self.where, self.dataset = where, dataset
+
+    def key(self) -> str:
+        return self.dataset._fingerprint
+
+    def class_names(self, column: str) -> list[str] | None:
+        return _class_names(self.dataset.features, column)
+
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+        _check_columns(self.dataset.column_names, columns, self.where)
+        chosen = self.dataset.select_columns(list(columns)).with_format("arrow")  # as stored: no image is decoded
+        return _counted(_batch_rows(chosen.iter(BATCH), columns), refused)
+
+
+def load_hub(name: str, config: str | None, revision: str | None) -> dict[str, HubTable]:
+    """Every split of a set of the Hugging Face hub, or of a folder in a hub's layout; downloaded the first time.
+
+    Raises FileNotFoundError if it cannot be had.
+    """
+    try:
+        splits = datasets.load_dataset(name, config, revision=revision)
+    except Exception as error:  # of the network, the hub and datasets, of every kind
+        why = " ".join(str(error).split())
+        raise FileNotFoundError(
+            f"task.hub={name} could not be loaded ({why}): task.source=hub needs the network the first time; "
+            f"task.source=local reads files"
+        ) from error
+    return {split: HubTable(f"{name}, split {split}", dataset) for split, dataset in splits.items()}
+
+
+def find_table(folder: Path, name: str) -> Path | None:
+    """``folder/name`` with the first of ``TYPES`` that is there."""
+    paths = [folder / f"{name}.{kind}" for kind in TYPES]
+    return next((path for path in paths if path.is_file()), None)
+
+
+def read_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+    """What ``Table.rows`` says, of a file. Values of .csv and .tsv, which have a header and may have quotes, are text;
+    bytes in them that are no UTF-8 are surrogates, from which ``to_bytes`` has them back."""
+    if path.suffix == ".parquet":
+        rows = _parquet_rows(path, columns)
+    elif path.suffix in (".csv", ".tsv"):
+        rows = _csv_rows(path, columns, refused)
+    else:
+        rows = _json_rows(path, columns, refused)
+    return _counted(rows, refused)
+
+
+def to_bytes(text: Any) -> bytes | None:
+    """A text in UTF-8, bytes as they are, None as it is."""
+    return text if text is None or isinstance(text, bytes) else str(text).encode(errors="surrogateescape")
+
+
+def _counted(rows: Iterator[tuple[Any, ...]], refused: Refused) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        refused.rows += 1
+        yield row
+    refused.check()
+
+
+def _check_columns(found: Sequence[str], wanted: Sequence[str], where: object) -> None:
+    missing = ", ".join(name for name in wanted if name not in found)
+    if missing:
+        raise ValueError(f"{where} has the columns {', '.join(found)}; it lacks {missing}: see task.columns")
+
+
+def _class_names(features: datasets.Features, column: str) -> list[str] | None:
+    feature = features.get(column)
+    return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
+
+
+def _parquet(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> ValueError:
+    return ValueError(f"{path} is not a whole {path.suffix[1:]} file: {error}")
+
+
+def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    file = _parquet(path)
+    _check_columns(file.schema_arrow.names, columns, path)
+    try:
+        yield from _batch_rows(file.iter_batches(BATCH, columns=list(columns)), columns)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _batch_rows(batches: Iterator[Any], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*([_image_bytes(v) for v in batch.column(name).to_pylist()] for name in columns), strict=True)
+
+
+def _image_bytes(value: Any) -> Any:
+    return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else value
+
+
+def _csv_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+    delimiter = "\t" if path.suffix == ".tsv" else ","
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        reader = csv.reader(file, delimiter=delimiter, strict=True)
+        try:
+            names = next(reader, [])
+            _check_columns(names, columns, path)
+            places = [names.index(name) for name in columns]
+            for fields in reader:
+                if len(fields) == len(names):
+                    yield tuple(fields[place] for place in places)
+                elif fields:  # an empty line is none
+                    refused.add_next(f"{len(fields)} fields, not the {len(names)} of {', '.join(names)}")
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num:,}: the quotes do not match: {error}") from error
+
+
+def _json_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+    """Of one object a line; a .json file may also be one list of objects, which is held in memory."""
+    with path.open(encoding="utf-8-sig") as file:
+        listed = path.suffix == ".json" and file.read(1024).lstrip()[:1] == "["
+        file.seek(0)
+        try:
+            for row in json.load(file) if listed else (json.loads(line) for line in file if line.strip()):
+                found = list(row) if isinstance(row, dict) else []
+                missing = ", ".join(name for name in columns if name not in found)
+                if missing:
+                    refused.add_next(f"it has {', '.join(found) or 'no names'}; it lacks {missing}: see task.columns")
+                else:
+                    yield tuple(row[name] for name in columns)
+        except ValueError as error:
+            raise ValueError(f"{path}, row {refused.rows + 1:,}: this is not JSON: {error}") from error

@@ -17,8 +17,8 @@ NAMES = {"train": "basic_train.tsv", "validation": "basic_val.tsv", "test": "bas
 
 ROWS = (
     # By the generator of the release: github.com/BalloutAI/Fine-tuning-with-Explanation, basic_test.tsv.
-    b"( ( ( ( [MIN 8 ) 1 ) ( ( ( ( ( ( ( ( [MAX 6 ) ( ( ( [MIN 9 ) 1 ) ] ) ) 1 ) 3 ) ( ( ( ( ( ( ( ( ( [MAX 5 ) 4 ) 6 ) "
-    b"8 ) 6 ) 6 ) 4 ) 0 ) ] ) ) 3 ) 6 ) ] ) ) ] )\t1",
+    b"( ( ( ( [MIN 8 ) 1 ) ( ( ( ( ( ( ( ( [MAX 6 ) ( ( ( [MIN 9 ) 1 ) ] ) ) 1 ) 3 ) ( ( ( ( ( ( ( ( ( [MAX 5 ) 4 ) "
+    b"6 ) 8 ) 6 ) 6 ) 4 ) 0 ) ] ) ) 3 ) 6 ) ] ) ) ] )\t1",
     b"( ( ( ( ( [MED 3 ) 4 ) 8 ) 9 ) ] )\t6",
     b"( ( ( [SM 9 ) 9 ) ] )\t8",
 )

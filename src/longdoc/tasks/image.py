@@ -1,7 +1,7 @@
 """CIFAR-10 in gray, pixel after pixel (LRA's image)."""
 
 import io
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import PIL.Image
@@ -24,7 +24,7 @@ class Image(Labelled):
 
     name = "image"
     value = "image"
-    hub_columns = {"image": "img"}
+    hub_columns: ClassVar = {"image": "img"}
     vocab = VOCABULARY
     folder = "data/cifar10"
     how = (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longdoc.tasks.listops_language import Ids, encode, evaluate
-from longdoc.tasks.pairs import Refused
+from longdoc.tasks.tables import Refused
 
 HEADER = b"Source\tTarget"
 BOM = b"\xef\xbb\xbf"
@@ -18,7 +18,7 @@ def released_rows(path: Path, max_length: int) -> Iterator[tuple[Ids, int]]:
     Raises ValueError at once for another layout; at the end if a row has other fields, an unknown symbol, more than
     ``max_length`` symbols, or a label that is not the value of its expression.
     """
-    refused, row = Refused(path), 0
+    refused = Refused(path)
     with path.open("rb") as file:
         first = file.readline().removeprefix(BOM).rstrip(b"\r\n")
         if first != HEADER:
@@ -33,14 +33,14 @@ def released_rows(path: Path, max_length: int) -> Iterator[tuple[Ids, int]]:
                 empty += 1
                 continue
             for _ in range(empty):
-                row += 1
-                refused.add(row, "the line is empty")
-            empty, row = 0, row + 1
+                refused.add_next("the line is empty")
+            empty = 0
+            refused.rows += 1
             try:
                 yield _row(line.rstrip(b"\r\n").decode(), max_length)
             except ValueError as error:
-                refused.add(row, str(error))
-    refused.check(row)
+                refused.add(str(error))
+    refused.check()
 
 
 def _row(line: str, max_length: int) -> tuple[Ids, int]:

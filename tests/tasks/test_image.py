@@ -167,15 +167,20 @@ def _bad_images():
     animated = io.BytesIO()
     frames = [PIL.Image.fromarray(image) for image in images(2)]
     frames[0].save(animated, "GIF", save_all=True, append_images=frames[1:])
+    moving_png = io.BytesIO()
+    frames[0].save(moving_png, "PNG", save_all=True, append_images=frames[1:])
     return {
-        "a PNG cut in half": (png[: len(png) // 2], "the image cannot be decoded ("),
+        "a PNG cut in half": (png[: len(png) // 2], "the PNG is cut off"),
+        "a PNG without its last byte": (png[:-1], "the PNG is cut off"),
+        "a PNG with a changed byte": (png[:100] + bytes([png[100] ^ 255]) + png[101:], "the image cannot be decoded ("),
         "a JPEG cut in half": (jpeg[: len(jpeg) // 2], "the image cannot be decoded ("),
-        "the head of a PNG alone": (png[:20], "the image cannot be decoded ("),
+        "the head of a PNG alone": (png[:20], "the PNG is cut off"),
         "other dimensions": (encode(pixels[:, :31]), "the image has 31 x 32 pixels of mode RGB"),
         "gray": (encode(gray), "the image has 32 x 32 pixels of mode L"),
         "gray of 16 bits": (encode(gray.astype(np.uint16)), "the image has 32 x 32 pixels of mode I;16"),
         "alpha": (encode(np.dstack([pixels, gray])), "the image has 32 x 32 pixels of mode RGBA"),
         "a palette": (encode(gray, mode="P"), "the image has 32 x 32 pixels of mode P"),
+        "an animation": (moving_png.getvalue(), "the image has 2 frames of 32 x 32 pixels of mode RGB"),
         "GIF": (animated.getvalue(), f"{len(animated.getvalue()):,} bytes that begin with b'GIF8"),
         "text": (b"cat.png", "7 bytes that begin with b'cat.png' are no image"),
         "nothing": (b"", "0 bytes that begin with b'' are no image"),

@@ -13,6 +13,7 @@ from longdoc.tasks.labelled import Labelled
 SIDE = 32
 RAW = SIDE * SIDE * 3  # bytes of an image that is not encoded
 FORMATS = {"PNG": b"\x89PNG\r\n\x1a\n", "JPEG": b"\xff\xd8\xff"}  # and how they begin
+PNG_END = b"IEND\xaeB`\x82"  # the last chunk's name and its checksum
 
 
 class Image(Labelled):
@@ -58,10 +59,14 @@ def to_pixels(value: Any) -> NDArray[np.uint8]:
         return np.frombuffer(value, np.uint8).reshape(SIDE, SIDE, 3)
     if not encoded:
         raise ValueError(f"{len(value):,} bytes that begin with {value[:8]!r} are no image: {_wanted()}")
+    if value.startswith(FORMATS["PNG"]) and PNG_END not in value:  # Pillow is content once it has the pixels
+        raise ValueError(f"the PNG is cut off: {_wanted()}")
     try:
         with PIL.Image.open(io.BytesIO(value), formats=list(FORMATS)) as image:
-            found = f"{image.width} x {image.height} pixels of mode {image.mode}"
-            if (image.size, image.mode) == ((SIDE, SIDE), "RGB"):
+            frames = getattr(image, "n_frames", 1)  # one of an animation would be as good as another
+            several = f"{frames} frames of " if frames > 1 else ""
+            found = f"{several}{image.width} x {image.height} pixels of mode {image.mode}"
+            if (image.size, image.mode, frames) == ((SIDE, SIDE), "RGB", 1):
                 return np.array(image)
     except Exception as error:  # a damaged file raises errors of many kinds
         raise ValueError(f"the image cannot be decoded ({error}): {_wanted()}") from error

@@ -96,7 +96,9 @@ class Labelled(Task):
             if self.source == "local":
                 self._tables[split] = self.find(split)
             else:
-                self._hub_tables = self._hub_tables or load_hub(self.hub, self.config, self.revision)
+                if not self._hub_tables:
+                    with Console().status(f"loading {self.hub}"):
+                        self._hub_tables = load_hub(self.hub, self.config, self.revision)
                 self._tables[split] = self._hub_tables.get(split)
         return self._tables[split]
 

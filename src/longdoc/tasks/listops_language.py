@@ -17,6 +17,7 @@ SYMBOLS = ("0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "[MIN", "[MAX", "[M
 """The 15 symbols; ``SYMBOLS[i]`` has id ``i + 1``, so the digit ``d`` has id ``d + 1``."""
 
 _IDS = {symbol: i for i, symbol in enumerate(SYMBOLS, start=1)}
+_TOKENS = _IDS | {"(": PAD, ")": PAD}  # of LRA's files
 MIN, MAX, MED, SM, CLOSE = (_IDS[symbol] for symbol in SYMBOLS[10:])
 
 Ids = NDArray[np.uint8]
@@ -42,13 +43,13 @@ def encode(source: str) -> Ids:
     Raises:
         ValueError: a token is neither a symbol nor a parenthesis.
     """
-    ids = []
-    for position, token in enumerate(source.split()):
-        if token in _IDS:
-            ids.append(_IDS[token])
-        elif token not in ("(", ")"):
-            raise ValueError(f"unknown ListOps token {token!r} at position {position}")
-    return np.array(ids, dtype=np.uint8)
+    tokens = source.split()
+    try:
+        ids = np.array([_TOKENS[token] for token in tokens], dtype=np.uint8)
+    except KeyError as error:
+        token = error.args[0]
+        raise ValueError(f"unknown ListOps token {token!r} at position {tokens.index(token)}") from None
+    return ids[ids != PAD]
 
 
 def decode(ids: ArrayLike) -> str:
@@ -113,7 +114,7 @@ def _symbols(ids: ArrayLike) -> list[int]:
     symbols = np.trim_zeros(np.asarray(ids), "b")
     if symbols.ndim != 1 or (symbols.size and not (symbols.min() >= 1 and symbols.max() <= len(SYMBOLS))):
         raise ValueError(f"expected a row of ListOps ids 1..{len(SYMBOLS)}, got {ids!r}")
-    return [int(i) for i in symbols]
+    return symbols.astype(int).tolist()
 
 
 def _value(symbols: list[int], levels: int | None = None) -> int | None:

@@ -30,7 +30,7 @@ from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
 from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs, load
 from longdoc.protocol import check_protocol, prescribed
-from longdoc.results.departures import departures, departures_text
+from longdoc.results.departures import Departures, departures, departures_text
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -106,18 +106,19 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
     commit, dirty = git_state(PROJECT)
+    splits = task.describe()
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash(config),
         "task": task.name,
         "protocol": config["protocol"]["name"],
-        "departures": departures(of_protocol(config), config),
+        "departures": departed(config, splits),
         **mixing(config),
         "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,
         "source": task.source,
         "seed": config["seed"],
-        "splits": task.describe(),
+        "splits": splits,
         "references": task.references(),
         "versions": versions(),
         "commit": commit,
@@ -126,9 +127,10 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     }
 
 
-def of_protocol(config: dict[str, Any]) -> dict[str, Any]:
-    """What the run's protocol sets."""
-    return prescribed(PROTOCOLS, config["choices"]["protocol"], config["choices"]["task"])
+def departed(config: dict[str, Any], splits: dict[str, dict[str, int]], steps: int | None = None) -> Departures:
+    """What the run does otherwise than its protocol says, also in the rows that it has and the steps that it does."""
+    choices, rows = config["choices"], {split: counts["rows"] for split, counts in splits.items()}
+    return departures(prescribed(PROTOCOLS, choices["protocol"], choices["task"]), config | {"rows": rows}, steps)
 
 
 def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]) -> ClassifierModule:
@@ -190,7 +192,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     finally:
         record |= {
             "steps": trainer.global_step,
-            "departures": departures(of_protocol(config), config, trainer.global_step),
+            "departures": departed(config, record["splits"], trainer.global_step),
             "epochs": trainer.global_step / budget.epoch_steps,
             "tokens": throughput.tokens,
             "tokens_per_second": throughput.tokens_per_second,

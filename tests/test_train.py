@@ -229,6 +229,8 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
         (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
         (["resume=nowhere"], "resume=nowhere is no run's folder"),
+        (["protocol=skyformer"], "task=books: protocol=skyformer has no settings for it, only for image, listops,"),
+        ("encoder=tiny: protocol=s4 sets encoder.width, encoder.depth, encoder.heads,",),
     ],
 )
 def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_path):
@@ -320,6 +322,25 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     refused = run("train.py", f"resume={folder}", "seed=3", cwd=tmp_path)
     assert refused.returncode == 1
     assert "seed=3 cannot change a resumed run" in refused.stderr
+
+
+def test_what_a_run_does_otherwise_than_its_protocol_is_said_everywhere(tmp_path):
+    done = run(
+        "train.py", "experiment=lra/listops", "task.sizes={train: 16, validation: 4, test: 4}", "task.batch_rows=4",
+        f"task.cache={tmp_path}/cache", "trainer.max_steps=2", "trainer.compile=false", "trainer.accelerator=cpu",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "departs from skyformer: trainer.max_steps 2 for 50,000; task.sizes.train 16 for 96,000; " in done.stdout
+    (folder,) = tmp_path.glob("outputs/listops/*")
+    found = record(folder)["departures"]
+    assert found == {
+        "trainer.max_steps": [50000, 2], "task.sizes.train": [96000, 16], "task.sizes.validation": [2000, 4],
+        "task.sizes.test": [2000, 4], "task.batch_rows": [32, 4],
+    }  # fmt: skip
+    assert record(folder)["protocol"] == "skyformer"
+    (path,) = folder.glob("wandb/offline-run-*/*.wandb")
+    assert read(path)["config"]["departures"] == found
 
 
 def test_every_yaml_of_a_group_composes_and_trains(data, tmp_path):

@@ -14,15 +14,15 @@ from longdoc.results.record import flatten
 
 
 def prescribed(folder: Path, protocol: str, task: str) -> dict[str, Any]:
-    """What the protocol's files set for a task: values by dotted key, and the words they choose by group."""
+    """What the protocol's files set for a task, by dotted key; words by their group; rows of data not generated."""
     found: dict[str, Any] = {}
     for path in (folder / f"{protocol}.yaml", folder / protocol / f"{task}.yaml"):
         if path.is_file():
             content: dict[str, Any] = OmegaConf.to_container(OmegaConf.load(path))  # type: ignore[assignment]
             for word in content.pop("defaults", []):
                 found |= {group.removeprefix("override /"): name for group, name in word.items()}
-            content.pop("protocol", None)
-            found |= flatten(content)
+            rows = content.pop("protocol", {}).get("rows", {})
+            found |= flatten(content) | flatten({"rows": rows})
     return found
 
 

@@ -138,7 +138,7 @@ class TestHub:
 
     def test_images_and_classes(self, make, hub):
         task = make(hub=hub)
-        assert task.classes == NAMES
+        assert (task.source, task.classes) == ("hub", NAMES)
         test = task.documents("test")
         assert np.array_equal(gray_of(task, "test"), luma(images(20, 20)))
         assert test.labels.tolist() == [row * 7 % 10 for row in range(20)]

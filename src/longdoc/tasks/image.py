@@ -29,8 +29,8 @@ class Image(Labelled):
     vocab = VOCABULARY
     folder = "data/cifar10"
     how = (
-        "a folder with train and test, and validation or else a part of train serves, of the columns image and label "
-        "(task.columns names others); task.source=hub downloads them"
+        "a folder with the tables train and test, and validation if there is one, of the columns image and label "
+        "(task.columns names others); task.source=hub downloads CIFAR-10"
     )
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:

@@ -1,7 +1,7 @@
 """Lay generated Pathfinder images out to be looked at:  python scripts/contact_sheet.py sheet.png [--size 128]
 
-The upper rows are positives, the markers lie on one contour; the lower ones are negatives. For both sizes and the
-three difficulties on one sheet each, a shell loop will do.
+The upper rows are positives, whose markers lie on one contour; the lower ones are negatives.
+data/results/pathfinder.png is that of --zoom 4.
 """
 
 import argparse

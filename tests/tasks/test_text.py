@@ -107,6 +107,14 @@ def test_a_missing_text_is_refused_and_an_empty_one_is_not(make, tmp_path):
         task.documents("train")
 
 
+@pytest.mark.parametrize(("value", "kind"), [(["a", "b"], "list"), ({"a": 1}, "dict")])
+def test_a_text_that_is_none_is_refused(make, tmp_path, value, kind):
+    task = make(data=write(tmp_path / "d", [value, value], [0, 1]))
+    why = rf"^2 of 2 rows are refused; .*train\.parquet, row 1: text holds a {kind}, not a string or bytes$"
+    with pytest.raises(ValueError, match=why):
+        task.documents("train")
+
+
 # ------------------------------------------------------------------------------------------- reference
 
 

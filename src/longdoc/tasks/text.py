@@ -36,8 +36,9 @@ class Text(Labelled):
     )
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:
-        text = to_bytes(value)
-        assert text is not None
+        text = to_bytes(value) if isinstance(value, str | bytes | int) else None  # a number in JSON is meant as text
+        if text is None:
+            raise ValueError(f"{self.columns['text']} holds a {type(value).__name__}, not a string or bytes")
         return to_ids(text)
 
     def find(self, split: str) -> Table | None:

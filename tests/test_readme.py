@@ -37,7 +37,9 @@ def test_every_link_leads_somewhere(path):
         assert (PROJECT / path).exists()
 
 
-@pytest.mark.parametrize("group", ["task", "attention", "feature_map", "decay", "encoder", "variant", "debug"])
+@pytest.mark.parametrize(
+    "group", ["task", "attention", "feature_map", "decay", "encoder", "variant", "debug", "protocol", "scheduler"]
+)
 def test_the_words_of_a_group_are_explained(group):
     text = (PROJECT / "conf" / "README.md").read_text()
     for path in (PROJECT / "conf" / group).glob("*.yaml"):

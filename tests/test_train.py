@@ -230,7 +230,6 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
         (["resume=nowhere"], "resume=nowhere is no run's folder"),
         (["protocol=skyformer"], "task=books: protocol=skyformer has no settings for it, only for image, listops,"),
-        ("encoder=tiny: protocol=s4 sets encoder.width, encoder.depth, encoder.heads,",),
     ],
 )
 def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_path):

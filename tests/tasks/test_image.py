@@ -111,9 +111,8 @@ class TestLocal:
         assert [task.classes[label] for label in task.documents("test").labels] == NAMES
 
     def test_a_missing_file_is_named(self, make, tmp_path):
-        said = (
-            rf"^{re.escape(str(tmp_path / 'train'))}\.\S+ is missing: task.data must name a folder with train and test"
-        )
+        path = re.escape(str(tmp_path / "train"))
+        said = rf"^{path}\.\S+ is missing: task.data must name a folder with the tables train and test"
         with pytest.raises(FileNotFoundError, match=said):
             make(data=str(tmp_path)).documents("train")
 
@@ -138,7 +137,7 @@ class TestHub:
 
     def test_images_and_classes(self, make, hub):
         task = make(hub=hub)
-        assert task.classes == NAMES
+        assert (task.source, task.classes) == ("hub", NAMES)
         test = task.documents("test")
         assert np.array_equal(gray_of(task, "test"), luma(images(20, 20)))
         assert test.labels.tolist() == [row * 7 % 10 for row in range(20)]

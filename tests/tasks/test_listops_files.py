@@ -67,6 +67,7 @@ def test_released_rows_come_back_as_they_were_generated(make, folder):
         assert rows(local, split) == rows(generated, split)
         assert len(rows(local, split)) == SIZES[split]
     assert local.references() == generated.references()
+    assert (local.source, generated.source) == ("local", "generated")
     assert (local.classes, local.vocab_size) == (generated.classes, 16)
 
 

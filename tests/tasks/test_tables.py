@@ -193,6 +193,25 @@ def test_names_that_come_with_the_numbers_are_the_classes(make, tmp_path):
     assert task.documents("test").labels.tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    ("names", "why"), [(["yes", "no"], None), (["no", "maybe"], "the label 'maybe' is not among the training split's")]
+)
+def test_numbers_stand_for_the_names_of_their_own_table(make, tmp_path, names, why):
+    data = tmp_path / "d"
+    data.mkdir()
+    for split in ("train", "validation", "test"):
+        label = datasets.ClassLabel(names=names if split == "test" else ["no", "yes"])
+        features = datasets.Features({"text": datasets.Value("string"), "label": label})
+        table = pa.table({"text": ["x", "y", "z"], "label": [0, 1, 1]}, schema=features.arrow_schema)
+        pq.write_table(table, data / f"{split}.parquet")
+    task = make(data=str(data))
+    if why is None:
+        assert task.documents("test").labels.tolist() == [1, 0, 0]
+    else:
+        with pytest.raises(ValueError, match=f"^2 of 3 rows are refused; the first: .*test.parquet, row 2: {why}"):
+            task.documents("test")
+
+
 MISSING = [(-1, "the label is missing: -1 stands for none"), (None, "the label is missing")]
 UNKNOWN = (5, "the label '5' is not among the training split's: 0, 1")
 

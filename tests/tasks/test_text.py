@@ -142,3 +142,18 @@ def test_references_are_kept_and_known_by_what_decides_them(make, tmp_path, monk
 def test_one_class_alone_is_answered_as_it_is(make, tmp_path):
     data = write(tmp_path / "d", ["x", "y", "z"], [1, 1, 0])
     assert make(data=data, train_rows=2).references()["tf_idf"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("texts", [["", ". !", "???"], ["once", "twice", "thrice"]])
+def test_texts_without_words_in_common_have_no_such_reference(make, tmp_path, texts):
+    found = make(data=write(tmp_path / "d", texts, [1, 0, 1])).references()
+    assert set(found) == {"chance", "majority"}
+
+
+def test_training_rows_of_one_class_alone_are_refused_before_training(make, tmp_path):
+    data = write(tmp_path / "d", ["a", "b", "c", "d"], [0, 0, 1, 1])
+    with pytest.raises(
+        ValueError, match=r"^task.train_rows=2: the first 2 rows are all of one class, as of files sorted"
+    ):
+        make(data=data, train_rows=2).prepare_data()
+    make(data=data, train_rows=3).prepare_data()

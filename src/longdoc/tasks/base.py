@@ -118,6 +118,12 @@ class Task(pl.LightningDataModule):
         self.prepare()
         for split in SPLITS:
             self.encode(split)
+        labels = self.documents("train").labels
+        if self.train_rows and len(np.unique(labels[: self.train_rows])) == 1 < len(np.unique(labels)):
+            raise ValueError(
+                f"task.train_rows={self.train_rows}: the first {self.train_rows} rows are all of one class, as of "
+                f"files sorted by label; take more, or shuffle them"
+            )
 
     @property
     def classes(self) -> list[str]:

@@ -29,8 +29,8 @@ class Image(Labelled):
     vocab = VOCABULARY
     folder = "data/cifar10"
     how = (
-        "a folder with train and test, and validation or else a part of train serves, of the columns image and label "
-        "(task.columns names others); task.source=hub downloads them"
+        "a folder with the tables train and test, and validation if there is one, of the columns image and label "
+        "(task.columns names others); task.source=hub downloads CIFAR-10"
     )
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:
@@ -42,8 +42,8 @@ def to_gray(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
     That is ``tf.image.rgb_to_grayscale`` of bytes, which LRA calls (lra_benchmarks/image/input_pipeline.py): it takes
     them to 0..1, weighs them, multiplies by 255.5 and cuts off the fraction (tensorflow/python/ops/image_ops_impl.py).
-    Here the sum is exact, in integers; in TensorFlow's float32 237 of the 2^24 colours come out one level lower or
-    higher. A gray pixel keeps its level.
+    Here the sum is exact, in integers; in TensorFlow's float32 some 240 of the 2^24 colours come out one level off.
+    A gray pixel keeps its level.
     """
     red, green, blue = (pixels[..., channel].astype(np.uint32) for channel in range(3))
     luma = 2989 * red + 5870 * green + 1140 * blue  # in 1/10,000

@@ -143,14 +143,16 @@ class Labelled(Task):
     def class_numbers(self, split: str) -> NDArray[np.int64]:
         """The classes (D,) of all rows of the split's table; raises ValueError for those that training has not."""
         assert self.state is not None
-        classes = self.state["classes"]
-        numbers = {str(i) if self.state["numbered"] else name: i for i, name in enumerate(classes)}
-        numbers |= {name: i for i, name in enumerate(classes) if name not in numbers}
-        table, labels = self.table(split), []
+        classes, table = self.state["classes"], self.table(split)
+        numbers = {name: i for i, name in enumerate(classes)}
+        # A table's numbers stand for its own names, whose order may be another than the training split's.
+        names = table.class_names(self.columns["label"]) or (classes if self.state["numbered"] else [])
+        named, labels = {str(i): name for i, name in enumerate(names)}, []
         refused = Refused(table.where)
         for (value,) in table.rows([self.columns["label"]], refused):
             try:
                 name = label_name(value)
+                name = named.get(name, name)
                 if name not in numbers:
                     raise ValueError(f"the label {name[:40]!r} is not among the training split's: {', '.join(classes)}")
                 labels.append(numbers[name])

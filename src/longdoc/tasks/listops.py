@@ -42,10 +42,10 @@ class ListOps(Generated):
         super().__init__(**options)
         if source not in SOURCES:
             raise ValueError(f"task.source={source} is not one of {', '.join(SOURCES)}")
-        self.local = source == "local"
-        if self.local and self.data is None:
+        self.source = source
+        if source == "local" and self.data is None:
             raise ValueError("task.source=local needs task.data, the folder of basic_{train,val,test}.tsv")
-        if not self.local and self.max_length < expression_length - 1:
+        if source == "generated" and self.max_length < expression_length - 1:
             raise ValueError(
                 f"task.max_length={self.max_length} would cut expressions of up to {expression_length - 1} symbols, "
                 f"whose value needs all of them; lower task.expression_length with it"
@@ -61,7 +61,7 @@ class ListOps(Generated):
         }
 
     def encode(self, split: str) -> Path:
-        if not self.local:
+        if self.source == "generated":
             return super().encode(split)
         path = self._file(split)
         key = {"task": self.name, "version": 1, "source": "local", "max_length": self.max_length}

@@ -62,7 +62,7 @@ class Text(Labelled):
             longest = max(train.lengths.max(), test.lengths.max())
             whole = longest > self.max_length
             found["tf_idf_whole"] = accuracy(train, test, self.train_rows, None) if whole else found["tf_idf"]
-        (folder / "references.json").write_text(json.dumps(found))
+        (folder / "references.json").write_text(json.dumps({k: v for k, v in found.items() if v is not None}))
 
 
 class Reviews(Table):

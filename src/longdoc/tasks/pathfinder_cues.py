@@ -48,9 +48,11 @@ def marker_places(images: Gray) -> Floats:
     number, size, _ = images.shape
     side = 3 if size == 32 else 5
     half = side // 2
-    padded = np.pad(images.astype(np.int32), ((0, 0), (half, half), (half, half)))
-    squares = [padded[:, y : y + size, x : x + size] for y in range(side) for x in range(side)]
-    light = np.sum(squares, axis=0)
+    padded = np.pad(images, ((0, 0), (half, half), (half, half)))
+    light = np.zeros((number, size, size), np.uint16)  # 25 pixels of 255 fit
+    for y in range(side):
+        for x in range(side):
+            light += padded[:, y : y + size, x : x + size]  # one by one: all at once would be 25 times the images
     places = []
     for _ in range(2):
         place = np.stack(np.unravel_index(light.reshape(number, -1).argmax(axis=1), (size, size)), axis=1)

@@ -71,6 +71,8 @@ class Loaded:
                     f"the task {self.config['choices']['task']} makes its own data and reads none from {data}"
                 )
             config["data"] = data
+            if "source" in config:  # whatever the run was trained on
+                config["source"] = "local"
         task: Task = build(config, self.trusted)
         task.state = self.task_state
         return task

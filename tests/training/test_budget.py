@@ -1,9 +1,10 @@
 """When a run ends and what its learning rate does meanwhile."""
 
 import pytest
+import torch
 
 from longdoc.training.budget import Budget, seconds
-from longdoc.training.schedule import WarmupCosine
+from longdoc.training.schedule import WarmupCosine, WarmupLinear
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,21 @@ def test_elapsed_time_survives_a_checkpoint():
 def test_warm_up_is_linear_in_steps_and_the_cosine_ends_at_the_minimum():
     schedule = WarmupCosine(warmup_steps=4, minimum=0.1)
     assert [schedule(step, 0.0) for step in range(6)] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0, 1.0])
-    assert schedule(100, 0.5) == pytest.approx(0.55)
+    assert schedule(104, 104 / 204) == pytest.approx(0.55)  # half of what is left after the warm-up
     assert schedule(100, 1.0) == pytest.approx(0.1)
     assert schedule(100, 1.7) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(8000, 20_000), (1000, 5000), (80, 50_000)])
+def test_a_linear_schedule_is_that_of_the_published_protocols(warmup, steps):
+    """torch's OneCycleLR, which begins to fall where the warm-up ends."""
+    optimizer = torch.optim.AdamW([torch.zeros(1, requires_grad=True)], lr=1.0)
+    theirs = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=1.0, pct_start=warmup / steps, anneal_strategy="linear", total_steps=steps
+    )
+    ours = WarmupLinear(warmup_steps=warmup, start=0.04)
+    for step in range(0, steps - 1):
+        assert ours(step, step / steps) == pytest.approx(optimizer.param_groups[0]["lr"], abs=0.013)
+        optimizer.step()
+        theirs.step()
+    assert ours(warmup, warmup / steps) == 1

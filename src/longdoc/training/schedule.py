@@ -20,11 +20,15 @@ class Schedule(ABC):
 
     def __call__(self, step: int, progress: float) -> float:
         warm = min(1.0, (step + 1) / (self.warmup_steps + 1))
-        return (self.start + (1 - self.start) * warm) * self.after(step, min(progress, 1.0))
+        progress = min(progress, 1.0)
+        # What falls begins to when the warm-up is over, at this share of the budget by the pace so far.
+        over = self.warmup_steps * progress / max(step, 1)
+        left = (progress - over) / (1 - over) if progress > over else 0.0
+        return (self.start + (1 - self.start) * warm) * self.after(step, left)
 
     @abstractmethod
     def after(self, step: int, progress: float) -> float:
-        """The factor without the warm-up."""
+        """The factor without the warm-up; ``progress`` 0..1 from its end on."""
 
 
 class _Falling(Schedule):

@@ -102,6 +102,10 @@ def spoil(folder, what):
     lines = metadata.read_text().splitlines()
     if what == "truncated":
         image.write_bytes(image.read_bytes()[:-40])
+    elif what == "an end short":
+        image.write_bytes(image.read_bytes()[:-12])
+    elif what == "deep":
+        Image.fromarray(np.full((32, 32), 23, np.uint16)).save(image)
     elif what == "empty":
         image.write_bytes(b"")
     elif what == "no picture":
@@ -121,6 +125,8 @@ def spoil(folder, what):
     ("what", "complaint"),
     [
         ("truncated", "sample_1.png is no whole PNG; take it from lra_release.gz"),
+        ("an end short", "sample_1.png is no whole PNG"),
+        ("deep", "sample_1.png is a PNG of mode I;16; it must have 8 bits a channel"),
         ("no picture", "sample_1.png is no whole PNG"),
         ("empty", "sample_1.png is empty; it must be a PNG"),
         ("gone", "sample_1.png is missing"),

@@ -7,16 +7,19 @@ A line is ``imgs/0 sample_0.png 0 1 ...``: folder, file, number, label, and para
 """
 
 from collections.abc import Callable, Collection
+from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from PIL import Image
 
+from longdoc.tasks.image import PNG_END
 from longdoc.tasks.pathfinder_drawing import Gray, parameters
 from longdoc.tasks.pathfinder_generator import Images
 
 SOURCE = "lra_release.gz, linked at https://github.com/google-research/long-range-arena"
+MODES = ("L", "RGB", "RGBA", "P", "1")  # Pillow's, from which gray is had without a loss of bits
 
 
 class Row(NamedTuple):
@@ -122,11 +125,16 @@ def _image(path: Path, size: int) -> Gray:
         raise ValueError(f"{path} is missing")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty; it must be a PNG")
+    content = path.read_bytes()
     try:
-        with Image.open(path, formats=["PNG"]) as file:
-            image = np.asarray(file.convert("L"))
+        with Image.open(BytesIO(content), formats=["PNG"]) as file:
+            mode, image = file.mode, np.asarray(file.convert("L"))
     except (OSError, SyntaxError, ValueError, EOFError):  # what Pillow raises for a broken file
-        raise ValueError(f"{path} is no whole PNG; take it from {SOURCE} again") from None
+        mode = ""
+    if not mode or PNG_END not in content:
+        raise ValueError(f"{path} is no whole PNG; take it from {SOURCE} again")
+    if mode not in MODES:
+        raise ValueError(f"{path} is a PNG of mode {mode}; it must have 8 bits a channel")
     if image.shape != (size, size):
         height, width = image.shape
         raise ValueError(f"{path} is {width} x {height} pixels large; it must be {size} x {size}")

@@ -179,7 +179,10 @@ def test_a_refused_file_leaves_no_cache(make, folder, tmp_path):
     ("options", "said"),
     [
         ({"source": "hub"}, r"^task.source=hub is not one of generated, local$"),
-        ({"source": "local"}, r"^task.source=local needs task.data, the folder of basic_\{train,val,test\}.tsv$"),
+        (
+            {"source": "generated", "data": "here"},
+            r"^task.source=generated reads nothing from task.data=here; leave one",
+        ),
     ],
 )
 def test_a_source_that_cannot_be_is_refused(make, options, said):

@@ -15,7 +15,8 @@ EASY = "curv_baseline"
 
 def make(folder, **options):
     plain = {"sizes": SIZES, "max_length": 1024, "batch_tokens": 4096, "seed": 0, "buckets": 1, "difficulty": EASY}
-    return Pathfinder(**(plain | {"cache": str(folder / "cache"), "data": str(folder), "processes": 1} | options))
+    data = {"data": str(folder)} if "source" in options else {}
+    return Pathfinder(**(plain | {"cache": str(folder / "cache"), "processes": 1} | data | options))
 
 
 @pytest.fixture(name="images", scope="module")

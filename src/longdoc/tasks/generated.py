@@ -42,3 +42,16 @@ class Generated(Task):
         # numpy's major version is part of the key, since its random streams may change with it.
         key = {"task": self.name, "version": 1, "numpy": np.__version__.split(".")[0], **self.rules}
         return cached(self.cache, key, self.generate) / split
+
+
+def choose_source(source: str | None, data: str | None, folder: str) -> tuple[str, str | None]:
+    """The source, generated or local, and the folder of a task that knows both; null is local where ``data`` is given.
+
+    folder: where local files are looked for by default.
+    """
+    source = source or ("generated" if data is None else "local")
+    if source not in ("generated", "local"):
+        raise ValueError(f"task.source={source} is not one of generated, local")
+    if source == "generated" and data is not None:
+        raise ValueError(f"task.source=generated reads nothing from task.data={data}; leave one of the two out")
+    return source, data or (folder if source == "local" else None)

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from longdoc.tasks.cache import Documents, cached, file_sha256, save_documents
-from longdoc.tasks.generated import Generated
+from longdoc.tasks.generated import Generated, choose_source
 from longdoc.tasks.listops_files import released_rows
 from longdoc.tasks.listops_generator import generate
 from longdoc.tasks.listops_language import SYMBOLS, Ids, Rows, references
 
-SOURCES = ("generated", "local")
+FOLDER = "data/lra_release/listops-1000"
 RELEASED = {"train": "train", "validation": "val", "test": "test"}  # what the released files call the splits
 SHOWN = 1000  # rows between two words on how far the reading is
 
@@ -22,7 +22,8 @@ class ListOps(Generated):
     """Expressions of 500 to 2,000 symbols whose value, 0..9, is the label (Tay et al. 2021; see listops_language).
 
     source: ``generated``, to which all options but ``data`` belong; or ``local``, Long Range Arena's
-        ``basic_{train,val,test}.tsv`` in the folder ``data``, whose every label is checked.
+        ``basic_{train,val,test}.tsv`` in the folder ``data``, whose every label is checked; null is local where
+        ``data`` is given.
     sizes, data_seed: as of every generated task; LRA's sizes are 96,000 / 2,000 / 2,000.
     min_length, expression_length: the lengths between which, strictly, an expression's own lies.
     processes: to generate with; the result is the same. One is quickest at LRA's sizes, where others would hardly have
@@ -36,15 +37,13 @@ class ListOps(Generated):
         min_length: int = 500,
         expression_length: int = 2000,
         processes: int = 1,
-        source: str = "generated",
+        source: str | None = None,
+        data: str | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
-        if source not in SOURCES:
-            raise ValueError(f"task.source={source} is not one of {', '.join(SOURCES)}")
+        source, data = choose_source(source, data, FOLDER)
+        super().__init__(data=data, **options)
         self.source = source
-        if source == "local" and self.data is None:
-            raise ValueError("task.source=local needs task.data, the folder of basic_{train,val,test}.tsv")
         if source == "generated" and self.max_length < expression_length - 1:
             raise ValueError(
                 f"task.max_length={self.max_length} would cut expressions of up to {expression_length - 1} symbols, "

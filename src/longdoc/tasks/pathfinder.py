@@ -14,12 +14,12 @@ from rich.progress import Progress
 
 from longdoc.tasks.base import SPLITS
 from longdoc.tasks.cache import cached, save_documents
-from longdoc.tasks.generated import Generated
+from longdoc.tasks.generated import Generated, choose_source
 from longdoc.tasks.pathfinder_drawing import parameters
 from longdoc.tasks.pathfinder_files import folder_of, read_released, rows
 from longdoc.tasks.pathfinder_generator import Images, generate
 
-SOURCES = ("generated", "local")
+FOLDER = "data/lra_release"
 LEVELS = 256
 
 
@@ -28,7 +28,8 @@ class Pathfinder(Generated):
 
     The id of gray level g is g + 1. The task's name is pathx for images of 128 x 128.
 
-    source: ``generated`` draws images (see pathfinder_generator); ``local`` reads LRA's release from ``data``.
+    source: ``generated`` draws images (see pathfinder_generator); ``local`` reads LRA's release from ``data``;
+        null is local where ``data`` is given.
     size: side of the images, 32 or 128.
     difficulty: ``curv_baseline``, ``curv_contour_length_9`` or, in LRA's tables, ``curv_contour_length_14``.
     sizes, data_seed: of generated images, as of every generated task; LRA's sizes are 160,000 / 20,000 / 20,000.
@@ -41,18 +42,17 @@ class Pathfinder(Generated):
 
     def __init__(
         self,
-        source: str = "generated",
+        source: str | None = None,
         size: int = 32,
         difficulty: str = "curv_contour_length_14",
         processes: int | None = None,
-        data: str = "data/lra_release",
+        data: str | None = None,
         split_seed: int | None = None,
         leave_out: Sequence[str] = (),
         **options: Any,
     ) -> None:
+        source, data = choose_source(source, data, FOLDER)
         super().__init__(data=data, **options)
-        if source not in SOURCES:
-            raise ValueError(f"task.source={source} is not one of {', '.join(SOURCES)}")
         parameters(size, difficulty)  # raises if there are none
         if processes is not None and processes < 1:
             raise ValueError(f"task.processes={processes} must be at least 1")

@@ -1,17 +1,15 @@
 """The generator of ListOps expressions, by the rules of Long Range Arena."""
 
-import multiprocessing
-from collections import deque
-from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from hashlib import blake2b
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from longdoc.tasks.listops_language import CLOSE, MAX, MED, MIN, SM, Ids, Ints, Rows
+from longdoc.tasks.parallel import blocks
 
 _BLOCK = 2048  # trees drawn together; part of what the random stream, and so the data, depends on
 _PATIENCE = 64  # blocks in a row without a new expression after which the search is given up
@@ -64,10 +62,10 @@ def generate(
     labels: list[int] = []
     seen: set[bytes] = set()
     idle = 0  # blocks since the latest new expression
-    with closing(_blocks(seed, rules, processes or 1)) as blocks:
+    with closing(blocks(partial(_block, seed, rules), processes or 1)) as stream:
         while len(rows) < wanted:
             found = len(rows)
-            ids, lengths, values = next(blocks)
+            ids, lengths, values = next(stream)
             for row, value in zip(np.split(ids, np.cumsum(lengths))[:-1], values.tolist(), strict=True):
                 digest = blake2b(row.tobytes(), digest_size=16).digest()
                 if digest not in seen and len(rows) < wanted:
@@ -123,22 +121,7 @@ def _check(sizes: Mapping[str, int], seed: int, rules: _Rules, processes: int | 
 _Block = tuple[Ids, Ints, Ids]  # ids of the kept trees end to end, their lengths, their values
 
 
-def _blocks(seed: int, rules: _Rules, processes: int) -> Generator[_Block, None, None]:
-    """Yield the blocks 0, 1, ... in order, without end."""
-    if processes == 1:
-        for number in count():
-            yield _block(seed, number, rules)
-    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"))
-    try:
-        ahead = deque(pool.submit(_block, seed, number, rules) for number in range(2 * processes))
-        for number in count(len(ahead)):
-            yield ahead.popleft().result()
-            ahead.append(pool.submit(_block, seed, number, rules))
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _block(seed: int, number: int, rules: _Rules) -> _Block:
+def _block(seed: int, rules: _Rules, number: int) -> _Block:
     """Draw one block of trees with operators as roots and return those whose length is within bounds.
 
     Roots that are digits are left out: no bounds keep them. All trees grow together, level by level.

@@ -168,7 +168,9 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
     module = ClassifierModule(
         model, len(task.classes), config["seed"], build(config["optimizer"], trusted),
-        build(config["scheduler"], trusted), budget, {"version": VERSION, "config": config, "task": task.state},
+        build(config["scheduler"], trusted), budget,
+        {"version": VERSION, "config": config, "task": task.state, "multi_label": task.multi_label},
+        task.multi_label, task.class_weights,
     )  # fmt: skip
     trainer = pl.Trainer(
         **options, devices=1, max_epochs=1, logger=build_loggers(config["logger"], folder, record, trusted),

@@ -8,7 +8,8 @@ import torch
 
 from longdoc.export import Loaded
 from longdoc.tasks.base import Task
-from longdoc.training.module import ClassifierModule, Scores, TokenScores
+from longdoc.training.module import ClassifierModule
+from longdoc.training.scores import Scores, TokenScores
 
 
 def quiet() -> None:
@@ -26,7 +27,9 @@ def default_device() -> str:
 
 def evaluate(loaded: Loaded, task: Task, split: str, device: str | None = None) -> Scores | TokenScores:
     """Every document of ``split`` by fixed windows, in float32 and not compiled, so that anyone gets the same."""
-    module = ClassifierModule(loaded.model, len(task.classes))
+    module = ClassifierModule(
+        loaded.model, len(task.classes), multi_label=task.multi_label, thresholds=loaded.thresholds
+    )
     trainer = pl.Trainer(
         accelerator=device or default_device(), devices=1, precision="32-true", logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,

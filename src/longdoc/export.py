@@ -54,6 +54,8 @@ class Loaded:
     """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state.
 
     trusted: the packages whose classes are built from it.
+    multi_label: whether a document has any number of classes. thresholds: then the probability from which on it has
+        one, for each class; None is 0.5.
     """
 
     model: Classifier
@@ -61,6 +63,8 @@ class Loaded:
     task_state: dict[str, Any]
     step: int
     trusted: tuple[str, ...] = ("longdoc",)
+    multi_label: bool = False
+    thresholds: list[float] | None = None
 
     def task(self, data: str | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""
@@ -74,7 +78,7 @@ class Loaded:
             if "source" in config:  # whatever the run was trained on
                 config["source"] = "local"
         task: Task = build(config, self.trusted)
-        task.state = self.task_state
+        task.state, task.multi_label = self.task_state, self.multi_label
         return task
 
 
@@ -103,4 +107,7 @@ def load(path: str | Path, trusted: str | Iterable[str] = ()) -> Loaded:
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path}: the weights do not fit the config beside them ({error})") from error
-    return Loaded(model.eval(), payload["config"], state, checkpoint["global_step"], packages)
+    return Loaded(
+        model.eval(), payload["config"], state, checkpoint["global_step"], packages,
+        payload.get("multi_label", False), payload.get("thresholds"),  # older ones say nothing of either
+    )  # fmt: skip

@@ -30,7 +30,7 @@ def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, 
     done = run("scripts/evaluate.py", str(checkpoint), "--data", str(elsewhere), "--output", "out.json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = json.loads((tmp_path / "out.json").read_text())
-    assert result["metrics"].keys() == {"test/loss", "test/accuracy", "test/f1_macro"}
+    assert result["metrics"].keys() == {"test/loss", "test/accuracy", "test/f1_macro", "test/ece"}
     for name, value in result["metrics"].items():
         assert value == pytest.approx(expected[name], abs=1e-6)
 

@@ -184,3 +184,40 @@ def test_majority_of_labels_of_tokens_leaves_out_tokens_without_one(tmp_path):
     options = {"max_length": 64, "batch_tokens": 256, "seed": 3, "cache": str(tmp_path)}
     assert Tokens(**options).references()["majority"] == pytest.approx(1 / 3)
     assert Tokens(train_rows=1, **options).references()["majority"] == pytest.approx(2 / 3)
+
+
+class Topics(Task):
+    """Rows of any number of three topics."""
+
+    name = "topics"
+    multi_label = True
+    topics = ([[1, 0, 1], [1, 0, 1], [0, 0, 0], [0, 1, 0]], [[1, 0, 1], [0, 0, 0]], [[1, 0, 1], [0, 0, 0], [1, 0, 0]])
+
+    def learn(self):
+        return {"classes": ["x", "y", "z"], "vocab_size": 10}
+
+    def encode(self, split):
+        labels = np.array(self.topics[SPLITS.index(split)], bool)
+        ids = [np.arange(row + 1) for row in range(len(labels))]
+        return cached(self.cache, {"topics": split}, lambda f: save_documents(f / "d", ids, labels, 10, 3)) / "d"
+
+
+def test_a_batch_of_documents_with_many_labels_has_a_row_of_zeros_and_ones_each(tmp_path):
+    task = Topics(max_length=8, batch_rows=2, seed=0, cache=str(tmp_path))
+    task.prepare_data()
+    for batch in task.test_dataloader():
+        assert batch["label"].dtype == torch.float32
+        for row, label, weight in zip(batch["index"].tolist(), batch["label"].tolist(), batch["weight"], strict=True):
+            assert not weight or label == Topics.topics[2][row]
+
+
+def test_majority_of_many_labels_is_the_most_frequent_set(tmp_path):
+    task = Topics(max_length=8, batch_rows=2, seed=0, cache=str(tmp_path))
+    assert task.references() == {"majority": pytest.approx(1 / 3)}
+
+
+def test_train_rows_that_have_all_the_same_set_of_labels_are_refused(tmp_path):
+    options = {"max_length": 8, "batch_rows": 2, "seed": 0, "cache": str(tmp_path)}
+    with pytest.raises(ValueError, match=r"^task.train_rows=2: the first 2 rows are all of one class"):
+        Topics(train_rows=2, **options).prepare_data()
+    Topics(train_rows=3, **options).prepare_data()

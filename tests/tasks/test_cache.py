@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from longdoc.tasks.cache import PROJECT, UNLABELLED, Documents, cached, file_sha256, resolve, save_documents
+from longdoc.tasks.cache import PROJECT, UNLABELLED, Documents, cached, file_sha256, resolve, save_documents, save_pairs
 
 KEY = {"task": "t", "size": 3}
 
@@ -215,3 +215,29 @@ def test_every_label_of_documents_is_theirs(tmp_path):
     assert found.token_labels is None
     assert found.every_label().tolist() == [4, 0, 2]
     assert found.every_label(2).tolist() == [4, 0]
+
+
+@pytest.mark.parametrize("classes", [1, 3, 300])
+def test_labels_of_many_classes_are_stored_as_bits(tmp_path, classes):
+    import datasets
+
+    labels = np.random.default_rng(0).random((23, classes)) < 0.3
+    save_documents(tmp_path / "one", [np.arange(2)] * 23, labels, 10, classes)
+    datasets.load_from_disk(str(tmp_path / "one")).save_to_disk(str(tmp_path / "many"), num_shards=4)
+    for place in ("one", "many"):
+        found = Documents(tmp_path / place)
+        assert found.token_labels is None
+        assert found.labels.dtype == bool
+        assert (found.labels == labels).all()
+    assert (Documents(tmp_path / "one").every_label(2) == labels[:2]).all()
+    stored = sum(path.stat().st_size for path in (tmp_path / "one").glob("*.arrow"))
+    assert stored < 23 * (classes / 8 + 2 + 8) + 4_000
+
+
+def test_pairs_may_have_many_classes_too(tmp_path):
+    a, b, c = np.arange(3), np.arange(5), np.arange(0)
+    labels = [[True, False, True], [False, False, False]]
+    save_pairs(tmp_path / "pairs", [(a, b, labels[0]), (c, a, labels[1])], 10, 3)
+    found = Documents(tmp_path / "pairs")
+    assert found.labels.tolist() == labels
+    assert [len(found.ids(row, side)) for row in range(2) for side in range(2)] == [3, 5, 0, 3]

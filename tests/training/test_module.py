@@ -9,7 +9,8 @@ from torch import nn
 from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from longdoc.attention import SoftmaxAttention
-from longdoc.training.module import ClassifierModule, Scores, TokenScores, label_weights, parameter_groups, step_seed
+from longdoc.training.module import ClassifierModule, parameter_groups, step_seed
+from longdoc.training.scores import Scores, TokenScores, label_weights
 
 
 def batch(index, label, weight=None):
@@ -134,3 +135,53 @@ def test_only_matrices_decay():
 def test_step_seeds_differ_and_are_the_same_everywhere():
     assert len({step_seed(seed, step) for seed in range(3) for step in range(50)}) == 150
     assert step_seed(1, 2) == 3719260088301377541
+
+
+def document_batch(label, weight=None):
+    rows = len(label)
+    ids = torch.randint(1, 40, (rows, 6), generator=torch.Generator().manual_seed(rows))
+    return batch(range(rows), label, weight) | {"ids": ids, "mask": None}
+
+
+def losses_of(module, of):
+    module.log = lambda *_, **__: None
+    return module.training_step(of, 0).item(), module.model(of["ids"], of["mask"]).detach().double()
+
+
+def test_the_loss_of_many_labels_is_the_mean_over_documents_and_classes_without_missing_rows():
+    label = [[1.0, 0.0, 1.0], [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]
+    model = classifier(SoftmaxAttention, dtype=torch.float32)
+    found, logits = losses_of(ClassifierModule(model, 3, multi_label=True), document_batch(label, [1.0, 1.0, 0.0]))
+    p = logits.sigmoid().tolist()
+    expected = [-math.log(p[i][c] if label[i][c] else 1 - p[i][c]) for i in range(2) for c in range(3)]
+    assert found == pytest.approx(sum(expected) / 6, rel=1e-5)
+
+
+def test_class_weights_weigh_labels_and_not_again_the_batch():
+    """A batch of one document counts by its class's weight: divided by the sum of weights it would not."""
+    weights = [1.0, 4.0, 0.5]
+    module = ClassifierModule(classifier(SoftmaxAttention, dtype=torch.float32), 3, class_weights=weights)
+    found, logits = losses_of(module, document_batch([1, 2, 1, 0], [1.0, 1.0, 1.0, 0.0]))
+    nll = -logits.log_softmax(-1)
+    assert found == pytest.approx((4 * nll[0, 1] + 0.5 * nll[1, 2] + 4 * nll[2, 1]).item() / 3, rel=1e-5)
+    found, logits = losses_of(module, document_batch([1]))
+    assert found == pytest.approx(-4 * logits.log_softmax(-1)[0, 1].item(), rel=1e-5)
+
+
+def test_class_weights_of_many_labels_weigh_the_documents_that_have_the_class():
+    module = ClassifierModule(
+        classifier(SoftmaxAttention, dtype=torch.float32), 3, multi_label=True, class_weights=[3.0, 1.0, 1.0]
+    )
+    found, logits = losses_of(module, document_batch([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+    p = logits.sigmoid()
+    losses = -torch.tensor([[3 * p[0, 0].log(), (1 - p[0, 1]).log(), (1 - p[0, 2]).log()], (1 - p[1]).log().tolist()])
+    assert found == pytest.approx(losses.mean().item(), rel=1e-5)
+
+
+def test_class_weights_are_in_no_checkpoint_and_in_no_loss_of_evaluation():
+    model = classifier(SoftmaxAttention, dtype=torch.float32)
+    plain, weighted = ClassifierModule(model, 3), ClassifierModule(model, 3, class_weights=[9.0, 1.0, 1.0])
+    assert plain.state_dict().keys() == weighted.state_dict().keys()
+    for module in (plain, weighted):
+        module.validation_step(document_batch([0, 1, 2]), 0)
+    assert plain.scores.metrics() == weighted.scores.metrics()

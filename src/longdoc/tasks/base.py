@@ -5,12 +5,17 @@ from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
+from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
 
 SPLITS = ("train", "validation", "test")
+
+
+def _differ(labels: NDArray[Any]) -> bool:
+    return bool((labels != labels[:1]).any())
 
 
 class _Spans(Dataset):
@@ -27,7 +32,9 @@ class Task(pl.LightningDataModule):
     its documents come from: files (local), a generator (generated) or a hub. ``token_labels`` says that each token has
     a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that a token's
     label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
-    ``max_length`` tokens, and has one label.
+    ``max_length`` tokens, and has one label. ``multi_label`` says that a row has any number of the classes instead of
+    one. ``class_weights`` (C,), if any, say what a label of each class counts in the training loss alone; of
+    ``multi_label``, what a row that has the class counts against one that has not.
 
     max_length: tokens of a document that a model sees at once.
     truncation: what a longer one gives: ``windows``, random ones in training and fixed ones in evaluation, or its
@@ -42,6 +49,8 @@ class Task(pl.LightningDataModule):
     name: str
     source = "local"
     token_labels = False
+    multi_label = False
+    class_weights: NDArray[np.floating] | None = None
     pairs = False
     causal_only = False
 
@@ -101,8 +110,14 @@ class Task(pl.LightningDataModule):
         raise NotImplementedError
 
     def references(self) -> dict[str, float]:
-        """Test accuracies that need no model, by name, to stand beside a result."""
+        """Test accuracies that need no model, by name, to stand beside a result.
+
+        The majority is the training split's most frequent class, of ``multi_label`` its most frequent set of classes.
+        """
         train, test = self.documents("train"), self.documents("test")
+        if self.multi_label:
+            sets, times = np.unique(train.labels[: self.train_rows], axis=0, return_counts=True)
+            return {"majority": float((test.labels == sets[times.argmax()]).all(1).mean())}
         majority = np.bincount(train.every_label(self.train_rows)).argmax()
         return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
 
@@ -119,7 +134,7 @@ class Task(pl.LightningDataModule):
         for split in SPLITS:
             self.encode(split)
         labels = self.documents("train").labels
-        if self.train_rows and len(np.unique(labels[: self.train_rows])) == 1 < len(np.unique(labels)):
+        if self.train_rows and not _differ(labels[: self.train_rows]) and _differ(labels):
             raise ValueError(
                 f"task.train_rows={self.train_rows}: the first {self.train_rows} rows are all of one class, as of "
                 f"files sorted by label; take more, or shuffle them"

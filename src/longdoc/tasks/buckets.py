@@ -192,7 +192,8 @@ class Collate:
     """Spans to one batch of their bucket's shape.
 
     ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,) long, or (B, N) where
-    tokens have labels, -100 for a token that has none and for padding, index (B,) the row in the split, weight (B,)
+    tokens have labels, -100 for a token that has none and for padding, or (B, C) float of 0 and 1 where documents have
+    any number of classes, index (B,) the row in the split, weight (B,)
     float: 0 for the missing rows of an incomplete batch, which are filled with padding, or with the first row again
     where the shape has none. Of pairs ids and mask are (B, 2, N): a span cuts both documents.
     """
@@ -217,6 +218,7 @@ class Collate:
         rows = np.array([span.row for span in spans] + [0] * (bucket.rows - len(spans)))
         if self.documents.token_labels is None:
             label = self.documents.labels[rows]
+            label = label.astype(np.float32) if label.ndim == 2 else label
         else:
             label = np.full_like(ids[:, 0], UNLABELLED)
             for i, span in enumerate(spans):

@@ -58,27 +58,38 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
 
 
 def save_documents(
-    place: Path, ids: Iterable[NDArray[Any]], labels: Sequence[Any] | NDArray[Any], vocab_size: int
+    place: Path,
+    ids: Iterable[NDArray[Any]],
+    labels: Sequence[Any] | NDArray[Any],
+    vocab_size: int,
+    classes: int | None = None,
 ) -> None:
     """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them.
 
     labels: one a document, or an array (N,) a document with one a token, ``UNLABELLED`` where it has none.
+    classes: of multi-label documents, the number of classes C; then labels are (D, C), true for those of a document.
     """
-    if len(labels) and np.ndim(labels[0]):
+    if classes is None and len(labels) and np.ndim(labels[0]):
         largest = max(int(np.max(row, initial=0)) for row in labels)
         label = _lists(place, labels, np.min_scalar_type(min(UNLABELLED, -largest - 1)))
     else:
-        label = pa.array(labels, pa.int64())
+        label = _label_column(labels, classes)
     _save(place, {"ids": _lists(place, ids, np.min_scalar_type(vocab_size - 1)), "label": label})
 
 
-def save_pairs(place: Path, rows: Iterable[tuple[NDArray[Any], NDArray[Any], int]], vocab_size: int) -> None:
-    """Writes pairs of documents: the ids of both and a label, read as a stream.
+def save_pairs(
+    place: Path,
+    rows: Iterable[tuple[NDArray[Any], NDArray[Any], Any]],
+    vocab_size: int,
+    classes: int | None = None,
+) -> None:
+    """Writes pairs of documents: the ids of both and a label, or with ``classes`` a row (C,), read as a stream.
 
     A document that is in many pairs is stored once: rows (first, second, label) point into the data set ``texts``.
     """
     numbers: dict[bytes, int] = {}
     pairs: list[tuple[int, ...]] = []
+    labels: list[Any] = []
 
     def texts() -> Iterator[NDArray[Any]]:
         for a, b, label in rows:
@@ -87,11 +98,20 @@ def save_pairs(place: Path, rows: Iterable[tuple[NDArray[Any], NDArray[Any], int
                 if digest not in numbers:
                     numbers[digest] = len(numbers)
                     yield ids
-            pairs.append((*(numbers[digest] for digest in digests), label))
+            pairs.append(tuple(numbers[digest] for digest in digests))
+            labels.append(label)
 
     _save(place / TEXTS, {"ids": _lists(place, texts(), np.min_scalar_type(vocab_size - 1))})
-    columns = np.array(pairs, np.int64).reshape(-1, 3).T
-    _save(place, dict(zip(("first", "second", "label"), map(pa.array, columns), strict=True)))
+    first, second = map(pa.array, np.array(pairs, np.int64).reshape(-1, 2).T)
+    _save(place, {"first": first, "second": second, "label": _label_column(labels, classes)})
+
+
+def _label_column(labels: Sequence[Any] | NDArray[Any], classes: int | None) -> pa.Array:
+    """One number a document, or ``classes`` bits, whose type tells them from the labels of tokens."""
+    if classes is None:
+        return pa.array(labels, pa.int64())
+    flat = np.asarray(labels, bool).reshape(-1, classes).ravel()
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat), classes)
 
 
 def _save(place: Path, columns: dict[str, pa.Array]) -> None:
@@ -131,7 +151,8 @@ class _Lists:
 class Documents:
     """The encoded documents of one split, memory-mapped, or its pairs of documents.
 
-    labels (D,) are the documents'; where tokens have labels of their own, they are ``token_labels[row]`` (N,).
+    labels (D,) are the documents', of multi-label documents (D, C) bool; where tokens have labels of their own, they
+    are ``token_labels[row]`` (N,).
     sides (D, S) are the lengths of a row's documents, S = 2 for pairs, else 1; lengths (D,) those of the longer one.
     ``stored[numbers[row, side]]`` are the ids of a document, which pairs may share.
     """
@@ -150,9 +171,14 @@ class Documents:
         self.lengths = self.sides.max(1)
         label = self.dataset.data.column("label")
         self.token_labels = _Lists(label) if pa.types.is_large_list(label.type) else None
-        self.labels: NDArray[np.int64] = (
-            np.empty(0, np.int64) if self.token_labels is not None else np.asarray(label.to_numpy())
-        )
+        self.labels: NDArray[Any]
+        if self.token_labels is not None:
+            self.labels = np.empty(0, np.int64)
+        elif pa.types.is_fixed_size_list(label.type):
+            bits = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in label.chunks]
+            self.labels = np.concatenate([np.empty(0, bool), *bits]).reshape(-1, label.type.list_size)
+        else:
+            self.labels = np.asarray(label.to_numpy())
 
     def __len__(self) -> int:
         return len(self.lengths)

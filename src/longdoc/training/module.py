@@ -1,21 +1,20 @@
 """The LightningModule around a classifier."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
-from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
 
 from longdoc.feature_maps import FeatureMap
 from longdoc.models import Classifier
 from longdoc.training.budget import Budget
 from longdoc.training.schedule import Schedule
-
-Batch = dict[str, Any]
+from longdoc.training.scores import Batch, MultiLabelScores, Scores, TokenScores, label_weights
 
 
 def step_seed(seed: int, step: int) -> int:
@@ -32,94 +31,19 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, An
     ]
 
 
-def label_weights(batch: Batch) -> Tensor:
-    """What each label counts in a loss, in the labels' shape (B,) or (B, N): 0 for missing rows and labels."""
-    label = batch["label"]
-    return batch["weight"].reshape(-1, *[1] * (label.ndim - 1)) * (label >= 0)
-
-
-class Scores:
-    """Averages the log-probabilities of a document's windows, then scores documents."""
-
-    def __init__(self, classes: int) -> None:
-        self.classes = classes
-        self.parts: list[tuple[Tensor, Tensor, Tensor]] = []
-
-    def update(self, logits: Tensor, batch: Batch) -> None:
-        real = batch["weight"] > 0
-        log_probabilities = F.log_softmax(logits[real].cpu().double(), -1)
-        self.parts.append((batch["index"][real].cpu(), batch["label"][real].cpu(), log_probabilities))
-
-    @property
-    def rows(self) -> int:
-        """The number of documents seen."""
-        return len(torch.cat([index for index, _, _ in self.parts]).unique())
-
-    def documents(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Rows (D,), labels (D,) and normalised log-probabilities (D, C) of the documents seen, in row order."""
-        index, label, log_probabilities = (torch.cat(part) for part in zip(*self.parts, strict=True))
-        rows, inverse = index.unique(return_inverse=True)
-        total = torch.zeros(len(rows), self.classes, dtype=torch.float64)
-        total.index_add_(0, inverse, log_probabilities)
-        mean = total / inverse.bincount()[:, None]
-        labels = torch.empty(len(rows), dtype=torch.long)
-        labels[inverse] = label
-        return rows, labels, mean.log_softmax(-1)
-
-    def metrics(self) -> dict[str, float]:
-        """loss (nats a document), accuracy (micro) and f1_macro."""
-        _, labels, log_probabilities = self.documents()
-        predicted = log_probabilities.argmax(-1)
-        return {
-            "loss": F.nll_loss(log_probabilities, labels).item(),
-            "accuracy": multiclass_accuracy(predicted, labels, self.classes, average="micro").item(),
-            "f1_macro": multiclass_f1_score(predicted, labels, self.classes, average="macro").item(),
-        }
-
-
-class TokenScores:
-    """Scores labelled tokens by sums alone: log-probabilities of a large vocabulary would fill the memory."""
-
-    def __init__(self, classes: int) -> None:
-        self.loss = torch.zeros((), dtype=torch.float64)
-        self.right, self.predicted, self.labelled = torch.zeros(3, classes, dtype=torch.long)
-        self.seen: set[int] = set()
-
-    @property
-    def rows(self) -> int:
-        """The number of documents seen."""
-        return len(self.seen)
-
-    def update(self, logits: Tensor, batch: Batch) -> None:
-        """logits (B, N, C) of a batch with labels (B, N)."""
-        known = label_weights(batch) > 0
-        logits, label = logits[known].float(), batch["label"][known]
-        predicted = logits.argmax(-1)
-        self.seen.update(batch["index"][batch["weight"] > 0].tolist())
-        self.loss += F.cross_entropy(logits, label, reduction="none").double().sum().cpu()
-        classes = len(self.right)
-        for counts, of in (
-            (self.right, label[predicted == label]), (self.predicted, predicted), (self.labelled, label),
-        ):  # fmt: skip
-            counts += torch.bincount(of.cpu(), minlength=classes)
-
-    def metrics(self) -> dict[str, float]:
-        """loss (nats) and accuracy of a labelled token, and f1_macro over the classes there or predicted."""
-        tokens, found = self.labelled.sum(), self.predicted + self.labelled
-        f1 = 2 * self.right.double() / found
-        return {
-            "loss": (self.loss / tokens).item(),
-            "accuracy": (self.right.sum().double() / tokens).item(),
-            "f1_macro": f1[found > 0].mean().item(),
-        }
-
-
 class ClassifierModule(pl.LightningModule):
     """Trains and scores a classifier.
 
     ``payload`` is the plain data that goes into each checkpoint under "longdoc": all that is needed, beside the
     weights, to rebuild the model and the task. Without an optimizer it can only evaluate.
+
+    multi_label: whether a document has any number of classes, labels (B, C) of 0 and 1, instead of one, (B,).
+    class_weights: (C,), of the training loss alone: what a label of each class counts; of multi-label, what a document
+        that has the class counts against one that has not. Losses of evaluation are unweighted.
+    thresholds: (C,), of multi-label: the probability from which on a document has a class; None is 0.5.
     """
+
+    class_weights: Tensor | None
 
     def __init__(
         self,
@@ -130,17 +54,38 @@ class ClassifierModule(pl.LightningModule):
         schedule: Schedule | None = None,
         budget: Budget | None = None,
         payload: dict[str, Any] | None = None,
+        multi_label: bool = False,
+        class_weights: Sequence[float] | NDArray[Any] | None = None,
+        thresholds: Sequence[float] | None = None,
     ) -> None:
         super().__init__()
         self.model = model
         self.classes = classes
         self.seed = seed
         self.make_optimizer, self.schedule, self.budget, self.payload = optimizer, schedule, budget, payload
+        self.multi_label, self.thresholds = multi_label, thresholds
+        weights = None if class_weights is None else torch.as_tensor(class_weights, dtype=torch.float32)
+        self.register_buffer("class_weights", weights, persistent=False)
         self.scores = self._scores()
         self._stepped = 0
 
     def _scores(self) -> Scores | TokenScores:
+        if self.multi_label:
+            return MultiLabelScores(self.classes, self.thresholds)
         return TokenScores(self.classes) if self.model.pooling.per_token else Scores(self.classes)
+
+    def training_loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """The mean over the labelled documents or tokens of a batch, of multi-label also over the classes.
+
+        It is divided by their number, not by the sum of class weights as torch does: in a batch of one long document
+        that would take the weight out again.
+        """
+        label, weights, logits = batch["label"], label_weights(batch), logits.float()
+        if self.multi_label:
+            losses = F.binary_cross_entropy_with_logits(logits, label, pos_weight=self.class_weights, reduction="none")
+        else:
+            losses = F.cross_entropy(logits.flatten(0, -2), label.flatten(), self.class_weights, reduction="none")
+        return (losses.flatten() * weights.flatten()).sum() / weights.sum().clamp(min=1)
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         torch.manual_seed(step_seed(self.seed, batch_idx))
@@ -149,9 +94,7 @@ class ClassifierModule(pl.LightningModule):
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         logits = self.model(batch["ids"], batch["mask"])
-        weights = label_weights(batch).flatten()
-        losses = F.cross_entropy(logits.float().flatten(0, -2), batch["label"].flatten(), reduction="none")
-        loss = (losses * weights).sum() / weights.sum().clamp(min=1)
+        loss = self.training_loss(logits, batch)
         if not loss.isfinite():  # on a GPU this also waits for the step, which makes its time true
             raise FloatingPointError(
                 f"the training loss is {loss.item()} at step {self.global_step}; the checkpoints stay. "

@@ -16,7 +16,7 @@ from longdoc.tasks.image import Image, to_gray, to_pixels
 
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 WANTED = "expected a whole PNG or JPEG of 32 x 32 pixels in RGB, or their 3,072 bytes"
-OPTIONS = {"hub": "uoft-cs/cifar10", "labels": NAMES, "max_length": 1024, "batch_tokens": 4096, "seed": 0}
+OPTIONS = {"hub": "uoft-cs/cifar10", "max_length": 1024, "batch_tokens": 4096, "seed": 0}
 
 
 def images(rows, seed=0):
@@ -151,6 +151,7 @@ class TestHub:
         assert sorted(image.tobytes() for image in train + validation) == every
 
     def test_other_class_names_are_refused(self, make, hub):
+        assert Image.hub_labels == {OPTIONS["hub"]: NAMES}
         with pytest.raises(ValueError, match=r"the labels of the column label are airplane, .*, truck, not cat, dog"):
             make(hub=hub, labels=["cat", "dog"]).documents("train")
 

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import shutil
+from collections import Counter
 
 import datasets
 import numpy as np
@@ -10,9 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from hub import write_hub
 
-from longdoc.tasks.labelled import Labelled, carve, label_name
+from longdoc.tasks.labelled import Labelled, carve
+from longdoc.tasks.labels import found_words, label_name
 from longdoc.tasks.tables import TYPES, FileTable, Refused, read_rows, to_bytes
 
+SPLITS = ("train", "validation", "test")
 # What readers like to take for something else.
 ODD = [
     "NA",
@@ -141,6 +145,10 @@ def test_images_come_as_the_bytes_of_their_files(tmp_path):
         ("t.csv", b"", r"t\.csv has the columns ; it lacks text, label"),
         ("t.tsv", b"text,label\na,1\n", r"t\.tsv has the columns text,label; it lacks text, label"),
         ("t.csv", b"text,label\n", r"t\.csv has no rows"),
+        ("t.csv", b"text,label,text\na,1,b\n", r"t\.csv has several columns called text; names must differ where one"),
+        ("t.tsv", b"text\tlabel\tlabel\na\t1\t0\n", r"t\.tsv has several columns called label; names"),
+        ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b", "label": 0, "text": "c"}\n',
+         r"t\.jsonl, row 2: this is not JSON: a name stands twice among text, label, text$"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n7\n',
          r"^2 of 3 rows are refused; the first: .*t\.jsonl, row 2: it has text; it lacks label: see task\.columns"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', r"t\.jsonl, row 2: this is not JSON"),
@@ -151,6 +159,17 @@ def test_a_file_that_cannot_be_read_says_where_and_why(tmp_path, name, content, 
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=why):
         rows_of(tmp_path / name, "text", "label")
+
+
+def test_a_name_that_is_not_read_may_stand_twice(tmp_path):
+    (tmp_path / "t.csv").write_text("text,,,label\na,,,1\n")
+    assert rows_of(tmp_path / "t.csv", "text", "label") == [("a", "1")]
+
+
+def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path):
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match=r"t\.parquet has several columns called text; names must differ"):
+        rows_of(tmp_path / "t.parquet", "text")
 
 
 def test_a_parquet_file_that_is_damaged_inside_is_named(tmp_path):
@@ -223,10 +242,113 @@ UNKNOWN = (5, "the label '5' is not among the training split's: 0, 1")
 )
 def test_a_label_that_is_none_is_named_and_counted(make, tmp_path, split, label, why):
     good, bad = {"text": list("abc"), "label": [0, 1, 0]}, {"text": list("abc"), "label": [0, label, label]}
-    splits = dict.fromkeys(("train", "validation", "test"), good) | {split: bad}
+    splits = dict.fromkeys(SPLITS, good) | {split: bad}
     task = make(data=write_splits(tmp_path / "d", **splits))
     with pytest.raises(ValueError, match=rf"^2 of 3 rows are refused; the first: .*{split}\.parquet, row 2: {why}"):
         task.documents(split)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_labels_that_are_given_bind_every_table(make, tmp_path, split):
+    good, bad = {"text": list("abcd"), "label": list("npnp")}, {"text": list("abcd"), "label": ["n", "p", "pp", "n"]}
+    data = write_splits(tmp_path / "d", "csv", **dict.fromkeys(SPLITS, good) | {split: bad})
+    task = make(data=data, labels=["p", "n"])
+    assert task.classes == ["p", "n"]
+    why = rf"^1 of 4 rows are refused; the first: .*{split}\.csv, row 3: the label 'pp' is not among task\.labels: p"
+    with pytest.raises(ValueError, match=why):
+        task.documents(split)
+    others = {"train", "validation", "test"} - {split}
+    assert {tuple(task.documents(other).labels) for other in others} == {(1, 0, 1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("labels", "written", "numbers"),
+    [
+        (["neg", "pos"], ["0", "pos", "1"], [0, 1, 1]),  # places of names
+        ([-1, 1], [1, -1, "1"], [1, 0, 1]),  # as the command line has them
+        (["1", "0"], [1, 0, 1.0], [0, 1, 0]),  # names that are numbers are no places
+    ],
+)
+def test_given_labels_are_names_or_places(make, tmp_path, labels, written, numbers):
+    data = {"text": ["x", "y", "z"], "label": [str(label) for label in written]}
+    if 1.0 in written:
+        data["label"] = [float(label) for label in written]
+    task = make(data=write_splits(tmp_path / "d", **dict.fromkeys(SPLITS, data)), labels=labels)
+    assert task.classes == [str(label) for label in labels]
+    assert task.documents("test").labels.tolist() == numbers
+
+
+@pytest.mark.parametrize("labels", [[], ["one"], ["a", "b", "a"], ["1", 1]])
+def test_given_labels_are_two_or_more_and_differ(make, labels):
+    with pytest.raises(ValueError, match=r"^task\.labels=.* must name two classes or more, each once$"):
+        make(labels=labels)
+
+
+def test_a_table_whose_own_names_are_others_is_refused(make, tmp_path):
+    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["no", "yes"])})
+    (tmp_path / "d").mkdir()
+    table = pa.table({"text": ["x", "y"], "label": [1, 0]}, schema=features.arrow_schema)
+    pq.write_table(table, tmp_path / "d" / "train.parquet")
+    with pytest.raises(ValueError, match=r"train\.parquet: the labels of the column label are no, yes, not yes, no"):
+        make(data=str(tmp_path / "d"), labels=["yes", "no"]).prepare()
+
+
+def test_classes_that_are_found_are_told_with_their_rows(make, tmp_path, capsys):
+    train = {"text": list("abcdefg"), "label": ["pos", "neg", "pos", "psitive", "Pos", "Pos", "neg"]}
+    task = make(data=write_splits(tmp_path / "d", train=train, test=train))
+    task.prepare()
+    assert capsys.readouterr().out == (
+        f"{tmp_path}/d/train.parquet: 4 classes, Pos (2 rows), neg (2 rows), pos (2 rows), psitive (1 row); the class "
+        "'psitive' has 1 row, the classes Pos, pos may be one: what is mistyped is refused if task.labels names the "
+        "classes\n"
+    )
+    task.prepare()
+    make(data=str(tmp_path / "d"), labels=sorted(set(train["label"]))).prepare()
+    assert capsys.readouterr().out == ""
+
+
+def test_many_classes_are_not_all_told():
+    words = found_words(Counter({f"{i:03}": 2 for i in range(300)}))
+    assert words.startswith("300 classes, 000 (2 rows), 001 (2 rows), ")
+    assert words.endswith("019 (2 rows) and 280 more")
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "why"),
+    [
+        (
+            ["0.0", "1.0"],
+            ["0", "1"],
+            r"the label '0' is not among the training split's: 0\.0, 1\.0; '0\.0' is",
+        ),
+        (
+            [True, False],
+            [1, 0],
+            r"the label '1' is not among the training split's: False, True; 'True' is",
+        ),
+        (
+            ["Pos", "Neg"],
+            ["pos ", "Neg"],
+            r"the label 'pos ' is not among .*: Neg, Pos; 'Pos' is written otherw",
+        ),
+        (["a", "b"], ["c", "a"], r"the label 'c' is not among the training split's: a, b$"),
+    ],
+)
+def test_a_label_that_is_only_written_otherwise_is_explained(make, tmp_path, train, test, why):
+    columns = {split: {"text": ["x", "y"], "label": labels} for split, labels in (("train", train), ("test", test))}
+    task = make(data=write_splits(tmp_path / "d", validation=columns["train"], **columns))
+    with pytest.raises(ValueError, match=why):
+        task.documents("test")
+
+
+def test_minus_one_is_a_class_where_it_is_named_alone(make, tmp_path):
+    signs = {"text": list("abcd"), "label": [-1, 1, 1, -1]}
+    data = write_splits(tmp_path / "d", **dict.fromkeys(SPLITS, signs))
+    why = r"^2 of 4 rows are refused; .*row 1: the label is missing: -1 stands for none unless task\.labels names it"
+    with pytest.raises(ValueError, match=why):
+        make(data=data).prepare()
+    task = make(data=data, labels=["-1", "1"])
+    assert task.documents("train").labels.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -361,8 +483,7 @@ def test_a_set_in_the_hubs_layout_is_loaded_by_its_names(make, tmp_path):
     ("features", "options", "why"),
     [
         (FEATURES, {"labels": ["pos", "neg"]}, r"h, split train: the labels of the column label are neg, pos, not pos, "
-                                               r"neg: another set needs task.labels=null, or its own$"),
-        (FEATURES | {"label": datasets.Value("int64")}, {"labels": ["neg", "pos"]}, "label are no names, not neg, pos"),
+                                               r"neg: task.labels must name those$"),
         (FEATURES, {"columns": {"text": "body"}}, "split test has the columns text, label; it lacks body"),
     ],
 )  # fmt: skip
@@ -370,6 +491,16 @@ def test_a_set_with_other_names_is_refused(make, tmp_path, features, options, wh
     hub = write_hub(tmp_path / "h", "plain_text", features, {"train": ON_HUB, "test": ON_HUB})
     with pytest.raises(ValueError, match=why):
         make(hub, **options).documents("test")
+
+
+@pytest.mark.parametrize(
+    ("label", "found"), [(datasets.ClassLabel(names=["pos", "neg"]), "pos, neg"), (datasets.Value("int64"), "no names")]
+)
+def test_a_known_set_whose_names_have_changed_is_refused(make, tmp_path, monkeypatch, label, found):
+    hub = write_hub(tmp_path / "h", "plain_text", FEATURES | {"label": label}, {"train": ON_HUB, "test": ON_HUB})
+    monkeypatch.setattr(Codes, "hub_labels", {hub: ["neg", "pos"]})
+    with pytest.raises(ValueError, match=f"the labels of the column label are {found}, not neg, pos: task.labels must"):
+        make(hub).prepare()
 
 
 def test_a_set_without_names_has_those_of_its_labels(make, tmp_path):
@@ -382,10 +513,40 @@ def test_a_set_that_lacks_a_split_or_is_not_there_is_named(make, tmp_path):
     hub = write_hub(tmp_path / "h", "plain_text", FEATURES, {"train": ON_HUB})
     with pytest.raises(FileNotFoundError, match=r"^task.hub=.*/h has the splits train; no test$"):
         make(hub).documents("test")
-    with pytest.raises(
-        FileNotFoundError, match=r"^task.hub=.*/nowhere could not be loaded .*task.source=local reads f"
-    ):
-        make(str(tmp_path / "nowhere")).prepare()
+
+
+@pytest.fixture(name="offline")
+def _offline(monkeypatch):
+    """A hub that cannot be reached, and nothing that waits for it."""
+    monkeypatch.setattr(datasets.config, "HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail(f"waits {seconds} s"))
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_hub_out_of_reach_is_told_at_once_with_what_would_do_without(make):
+    with pytest.raises(FileNotFoundError, match=(
+        r"^task\.hub=no/set could not be loaded \(http://127\.0\.0\.1:9 cannot be reached, and nothing of the set was "
+        r"downloaded before\): task\.source=hub needs the network the first time; task\.source=local reads /.*codes, "
+        r"or task\.data in its place: a folder of codes, from codes\.example$"
+    )):  # fmt: skip
+        make().prepare()
+    assert not datasets.config.HF_HUB_OFFLINE
+
+
+@pytest.mark.usefixtures("offline")
+def test_what_was_downloaded_before_serves_without_a_network(make, tmp_path):
+    """The cache that a download leaves: no/set's Arrow files below its configuration, version and commit."""
+    hub = write_hub(tmp_path / "h", "plain_text", FEATURES, {"train": ON_HUB, "test": ON_HUB})
+    built = datasets.load_dataset_builder(hub, "plain_text")
+    built.download_and_prepare()
+    place = tmp_path / "hf" / "no___set" / "plain_text" / "0.0.0" / ("a" * 40)
+    place.parent.mkdir(parents=True)
+    shutil.copytree(built.cache_dir, place)
+    for path in place.glob(f"{built.dataset_name}-*"):
+        path.rename(place / path.name.replace(built.dataset_name, "set", 1))
+    task = make(config="plain_text")
+    assert texts(task, "test") == ON_HUB["text"]
+    assert task.classes == ["neg", "pos"]
 
 
 def test_an_unlabelled_row_of_the_hub_is_refused(make, tmp_path):

@@ -74,8 +74,9 @@ def test_imdb_is_read_from_the_hub_as_it_lies_there(make, tmp_path):
     assert task.documents("test").labels.tolist() == test["label"]
     assert sorted(read_back(task, "train") + read_back(task, "validation")) == sorted(t.encode() for t in train["text"])
     assert np.bincount(task.documents("validation").labels).tolist() == [1, 1]
+    assert Text.hub_labels == {CONFIG["hub"]: ["neg", "pos"]}
     other = {"label": datasets.ClassLabel(names=["pos", "neg"])}
-    task = make(hub=write_hub(tmp_path / "o", CONFIG["config"], features | other, splits))
+    task = make(hub=write_hub(tmp_path / "o", CONFIG["config"], features | other, splits), labels=["neg", "pos"])
     with pytest.raises(ValueError, match="split train: the labels of the column label are pos, neg, not neg, pos"):
         task.prepare()
 

@@ -28,9 +28,12 @@ class Image(Labelled):
     hub_columns: ClassVar = {"image": "img"}
     vocab = VOCABULARY
     folder = "data/cifar10"
+    hub_labels: ClassVar = {
+        "uoft-cs/cifar10": ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"],
+    }
     how = (
         "a folder with the tables train and test, and validation if there is one, of the columns image and label "
-        "(task.columns names others); task.source=hub downloads CIFAR-10"
+        "(task.columns names others)"
     )
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:

@@ -1,5 +1,6 @@
 """What tasks share whose documents are labelled rows of a table: where they come from, classes, a validation split."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from longdoc.tasks.base import Task
-from longdoc.tasks.cache import cached, save_documents
+from longdoc.tasks.cache import cached, resolve, save_documents
+from longdoc.tasks.labels import MISSING, found_words, label_name, outside
 from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
 
 SOURCES = ("hub", "local")
@@ -24,18 +26,21 @@ class Labelled(Task):
     hub, config, revision: the set's id, its configuration and its commit; null for the default ones.
     data: the folder of source local; null is ``folder``.
     columns: what the tables call the value and ``label``; null for the names of the set.
-    labels: the class names that the hub's set must have, in their order; null takes what there is.
+    labels: the classes, in their order: a table's labels are their names, or where no name is a number their places;
+        others are refused. Null takes what there is, and of a set in ``hub_labels`` those.
     validation_share, validation_seed: where there is no validation split, this share of the training split, of each
         class alike, is taken out of it; the test split never serves.
 
-    Classes are those of the training split: the names that come with it, else the different labels, in order.
+    Without ``labels`` classes are those of the training split: the names that come with it, else the different labels,
+    in order, which are told with their rows. -1 stands for no label unless ``labels`` names it.
     """
 
     value: str  # the column's usual name
     hub_columns: ClassVar[dict[str, str]] = {}  # names on the hub, where they differ
+    hub_labels: ClassVar[dict[str, list[str]]] = {}  # the class names of sets on the hub
     vocab: int
     folder: str  # where local tables are looked for by default
-    how: str  # to get the local files, as the end of a sentence
+    how: str  # to get the local files: what they are, and where from
     version = 1  # of what ``ids_of`` makes of a value
 
     def __init__(
@@ -62,7 +67,10 @@ class Labelled(Task):
         if validation_seed < 0:
             raise ValueError(f"task.validation_seed={validation_seed} must not be negative")
         self.source = source
-        self.hub, self.config, self.revision, self.labels = hub, config, revision, labels
+        self.hub, self.config, self.revision = hub, config, revision
+        self.labels = None if labels is None else [label_name(label, missing=("",)) for label in labels]
+        if self.labels is not None and len(set(self.labels)) < max(2, len(self.labels)):
+            raise ValueError(f"task.labels={labels} must name two classes or more, each once")
         self.columns = {name: name for name in (self.value, "label")}
         for name in columns or {}:
             if name not in self.columns:
@@ -98,9 +106,17 @@ class Labelled(Task):
             else:
                 if not self._hub_tables:
                     with Console().status(f"loading {self.hub}"):
-                        self._hub_tables = load_hub(self.hub, self.config, self.revision)
+                        self._hub_tables = self._load()
                 self._tables[split] = self._hub_tables.get(split)
         return self._tables[split]
+
+    def _load(self) -> dict[str, HubTable]:
+        try:
+            return load_hub(self.hub, self.config, self.revision)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                f"{error}; task.source=local reads {resolve(self.folder)}, or task.data in its place: {self.how}"
+            ) from error
 
     def table(self, split: str) -> Table:
         """The table that holds the split's rows: without one of its own, validation's are in train's."""
@@ -110,7 +126,8 @@ class Labelled(Task):
         if found is None:
             assert self.data is not None
             raise FileNotFoundError(
-                f"{self.data.resolve() / split}.{{{','.join(TYPES)}}} is missing: task.data must name {self.how}"
+                f"{self.data.resolve() / split}.{{{','.join(TYPES)}}} is missing: task.data must name {self.how}; "
+                f"task.source=hub downloads {self.hub}"
             )
         return found
 
@@ -122,22 +139,25 @@ class Labelled(Task):
         """Also ``numbered``: whether labels are the numbers of the classes instead of their names."""
         table, column = self.table("train"), self.columns["label"]
         names = table.class_names(column)
-        if self.source == "hub" and self.labels is not None and names != self.labels:
-            found = "no names" if names is None else ", ".join(names)
+        known = self.hub_labels.get(self.hub) if self.source == "hub" else None
+        expected = self.labels or known
+        if names != expected and (names or known) and expected:
             raise ValueError(
-                f"{table.where}: the labels of the column {column} are {found}, not {', '.join(self.labels)}: another "
-                f"set needs task.labels=null, or its own"
+                f"{table.where}: the labels of the column {column} are {', '.join(names or ['no names'])}, not "
+                f"{', '.join(expected)}: task.labels must name those"
             )
-        if names is not None:
-            return {"classes": names, "vocab_size": self.vocab, "numbered": True}
-        found_names = set()
+        if given := names or expected:
+            numbered = bool(names) or not any(name.lstrip("-").isdecimal() for name in given)
+            return {"classes": given, "vocab_size": self.vocab, "numbered": numbered}
+        rows: Counter[str] = Counter()
         refused = Refused(table.where)
         for (value,) in table.rows([column], refused):
             try:
-                found_names.add(label_name(value))
+                rows[label_name(value)] += 1
             except ValueError as error:
                 refused.add(str(error))
-        classes = sorted(found_names, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
+        classes = sorted(rows, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
+        print(f"{table.where}: {found_words(rows)}")
         return {"classes": classes, "vocab_size": self.vocab, "numbered": False}
 
     def class_numbers(self, split: str) -> NDArray[np.int64]:
@@ -145,16 +165,18 @@ class Labelled(Task):
         assert self.state is not None
         classes, table = self.state["classes"], self.table(split)
         numbers = {name: i for i, name in enumerate(classes)}
+        missing = [name for name in MISSING if name not in classes]
+        whose = "task.labels" if classes == self.labels else "the training split's"
         # A table's numbers stand for its own names, whose order may be another than the training split's.
         names = table.class_names(self.columns["label"]) or (classes if self.state["numbered"] else [])
         named, labels = {str(i): name for i, name in enumerate(names)}, []
         refused = Refused(table.where)
         for (value,) in table.rows([self.columns["label"]], refused):
             try:
-                name = label_name(value)
+                name = label_name(value, missing)
                 name = named.get(name, name)
                 if name not in numbers:
-                    raise ValueError(f"the label {name[:40]!r} is not among the training split's: {', '.join(classes)}")
+                    raise ValueError(outside(name, classes, whose))
                 labels.append(numbers[name])
             except ValueError as error:
                 refused.add(str(error))
@@ -204,16 +226,6 @@ class Labelled(Task):
                 except ValueError as error:
                     refused.add(str(error))
             yield ids  # also of a refused row, so that rows keep their places
-
-
-def label_name(value: Any) -> str:
-    """A label as text, whole numbers without a point; raises ValueError for a missing one, and -1, which says so."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    name = "" if value is None or value != value else str(value)
-    if name in ("", "-1"):
-        raise ValueError("the label is missing" + (": -1 stands for none" if name else ""))
-    return name
 
 
 def carve(labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.bool_]:

@@ -3,10 +3,13 @@
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import datasets
+import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -106,17 +109,39 @@ class HubTable(Table):
 def load_hub(name: str, config: str | None, revision: str | None) -> dict[str, HubTable]:
     """Every split of a set of the Hugging Face hub, or of a folder in a hub's layout; downloaded the first time.
 
-    Raises FileNotFoundError if it cannot be had.
+    Where the hub cannot be reached, what was downloaded before serves. Raises FileNotFoundError if there is nothing.
     """
+    there = Path(name).is_dir() or _reachable(datasets.config.HF_ENDPOINT)
     try:
-        splits = datasets.load_dataset(name, config, revision=revision)
+        with nullcontext() if there else _offline():
+            splits = datasets.load_dataset(name, config, revision=revision)
     except Exception as error:  # of the network, the hub and datasets, of every kind
         why = " ".join(str(error).split())
+        if not there:
+            why = f"{datasets.config.HF_ENDPOINT} cannot be reached, and nothing of the set was downloaded before"
         raise FileNotFoundError(
-            f"task.hub={name} could not be loaded ({why}): task.source=hub needs the network the first time; "
-            f"task.source=local reads files"
+            f"task.hub={name} could not be loaded ({why}): task.source=hub needs the network the first time"
         ) from error
     return {split: HubTable(f"{name}, split {split}", dataset) for split, dataset in splits.items()}
+
+
+def _reachable(address: str) -> bool:
+    try:
+        huggingface_hub.get_session().head(address, timeout=5)
+    except Exception:  # of the network, of every kind
+        return False
+    return True
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """``datasets`` looks at once for what it has, instead of after half a minute of attempts."""
+    before = datasets.config.HF_HUB_OFFLINE
+    datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        datasets.config.HF_HUB_OFFLINE = before
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -153,6 +178,8 @@ def _check_columns(found: Sequence[str], wanted: Sequence[str], where: object) -
     missing = ", ".join(name for name in wanted if name not in found)
     if missing:
         raise ValueError(f"{where} has the columns {', '.join(found)}; it lacks {missing}: see task.columns")
+    if repeated := next((name for name in wanted if list(found).count(name) > 1), None):
+        raise ValueError(f"{where} has several columns called {repeated}; names must differ where one is read")
 
 
 def _class_names(features: datasets.Features, column: str) -> list[str] | None:
@@ -212,7 +239,9 @@ def _json_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator
         listed = path.suffix == ".json" and file.read(1024).lstrip()[:1] == "["
         file.seek(0)
         try:
-            for row in json.load(file) if listed else (json.loads(line) for line in file if line.strip()):
+            every = [file.read()] if listed else (line for line in file if line.strip())
+            read = (json.loads(text, object_pairs_hook=_object) for text in every)
+            for row in chain.from_iterable(read) if listed else read:
                 found = list(row) if isinstance(row, dict) else []
                 missing = ", ".join(name for name in columns if name not in found)
                 if missing:
@@ -221,3 +250,10 @@ def _json_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator
                     yield tuple(row[name] for name in columns)
         except ValueError as error:
             raise ValueError(f"{path}, row {refused.rows + 1:,}: this is not JSON: {error}") from error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"a name stands twice among {', '.join(name for name, _ in pairs)}")
+    return found

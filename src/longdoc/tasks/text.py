@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,10 @@ class Text(Labelled):
     value = "text"
     vocab = VOCABULARY
     folder = "data/aclImdb"
+    hub_labels: ClassVar = {"stanfordnlp/imdb": list(REVIEWS)}
     how = (
-        "a folder with tables of the columns text and label, or the folder aclImdb of "
-        "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz; task.source=hub downloads the same"
+        "a folder with tables {train,test}.{parquet,csv,tsv,jsonl,json} of the columns text and label, or the folder "
+        "aclImdb of https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"
     )
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:

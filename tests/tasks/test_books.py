@@ -8,7 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from tokenizers import Tokenizer
 
-from longdoc.tasks.books import PAD, Books
+from longdoc.tasks import tokenizers
+from longdoc.tasks.books import Books
+from longdoc.tasks.tokenizers import PAD
 
 TEXTS = {
     "plain": "the cat sat on the mat, the dog sat on the log. " * 20,
@@ -115,7 +117,7 @@ def test_numbers_as_labels_are_names(data):
 def test_a_second_task_reads_the_cache(books, data, monkeypatch):
     books.prepare_data()
     before = sorted(path.relative_to(data.parent) for path in (data.parent / "cache").rglob("*"))
-    monkeypatch.setattr(Books, "_train_tokenizer", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(tokenizers, "train_bpe", lambda *_: pytest.fail("trained again"))
     monkeypatch.setattr(Books, "_encode", lambda *_: pytest.fail("encoded again"))
     again = task(data)
     again.prepare_data()

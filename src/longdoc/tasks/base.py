@@ -1,5 +1,6 @@
 """What all tasks share: encode -> cache -> buckets -> batches."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
+from longdoc.tasks.tokenizers import Tokenizer, from_state
 
 SPLITS = ("train", "validation", "test")
 
@@ -98,6 +100,7 @@ class Task(pl.LightningDataModule):
             self.limits = dict.fromkeys(SPLITS, 1)
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
+        self._tokenizer: Tokenizer | None = None
 
     # What a task defines.
 
@@ -151,6 +154,25 @@ class Task(pl.LightningDataModule):
         self.prepare()
         assert self.state is not None
         return self.state["vocab_size"]
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What encodes a text; raises TypeError where documents are no texts."""
+        self.prepare()
+        assert self.state is not None
+        if "tokenizer" not in self.state:
+            raise TypeError(f"task={self.name} has documents that are no texts: it can neither encode nor decode them")
+        if self._tokenizer is None:
+            self._tokenizer = from_state(self.state["tokenizer"])
+        return self._tokenizer
+
+    def encode_texts(self, texts: Iterable[str]) -> list[NDArray[Any]]:
+        """The token ids (N,) of each text, as in the splits; raises TypeError where documents are no texts."""
+        return self.tokenizer.encode(texts)
+
+    def decode(self, ids: NDArray[Any] | Sequence[int]) -> str:
+        """The text of some token ids; raises TypeError where documents are no texts."""
+        return self.tokenizer.decode(ids)
 
     def documents(self, split: str) -> Documents:
         """The encoded split."""

@@ -1,20 +1,18 @@
 """Whole books: who wrote this one?"""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from rich.console import Console
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.cache import cached, file_sha256, save_documents
+from longdoc.tasks.tokenizers import learn_tokenizer, progress
 
-PAD = "[PAD]"
 BATCH = 16  # whole books held in memory at a time
 
 
@@ -50,9 +48,9 @@ class Books(Task):
             raise ValueError(f"{path} has no rows")
         return path
 
-    def _texts(self, split: str) -> Iterator[list[str]]:
+    def _texts(self, split: str) -> Iterator[str]:
         for batch in pq.ParquetFile(self._file(split)).iter_batches(BATCH, columns=["text"]):
-            yield [text or "" for text in batch.column(0).to_pylist()]
+            yield from (text or "" for text in batch.column(0).to_pylist())
 
     def learn(self) -> dict[str, Any]:
         path = self._file("train")
@@ -60,33 +58,9 @@ class Books(Task):
         if None in labels:
             raise ValueError(f"{path}, row {labels.index(None)}: the label is missing")
         classes = sorted({str(label) for label in labels})
-        key = {
-            "tokenizer": "byte-level bpe",
-            "version": 1,
-            "size": self.tokenizer_size,
-            "data": file_sha256(path),
-        }
-        place = cached(self.cache, key, self._train_tokenizer)
-        tokenizer = (place / "tokenizer.json").read_text()
-        return {
-            "classes": classes,
-            "vocab_size": Tokenizer.from_str(tokenizer).get_vocab_size(),
-            "tokenizer": tokenizer,
-        }
-
-    def _train_tokenizer(self, folder: Path) -> None:
-        tokenizer = Tokenizer(models.BPE())
-        tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-        tokenizer.decoder = decoders.ByteLevel()
-        trainer = trainers.BpeTrainer(
-            vocab_size=self.tokenizer_size,
-            special_tokens=[PAD],
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        )
-        with Console().status("training the tokenizer on the training split"):
-            tokenizer.train_from_iterator(self._texts("train"), trainer)
-        tokenizer.save(str(folder / "tokenizer.json"))
+        texts = partial(self._texts, "train")
+        tokenizer = learn_tokenizer("bpe", self.tokenizer_size, texts, self.cache, file_sha256(path))
+        return {"classes": classes, "vocab_size": tokenizer.vocab_size, "tokenizer": tokenizer.state["json"]}
 
     def encode(self, split: str) -> Path:
         assert self.state is not None
@@ -94,19 +68,15 @@ class Books(Task):
         key = {"task": self.name, "version": 1, "data": file_sha256(path), "state": self.state}
         return cached(self.cache, key, lambda folder: self._encode(split, folder)) / "documents"
 
-    def _encode(self, split: str, folder: Path) -> None:
-        assert self.state is not None
-        tokenizer = Tokenizer.from_str(self.state["tokenizer"])
-        tokenizer.encode_special_tokens = True  # "[PAD]" in a text is text, not padding
-        ids: list[NDArray[np.uint32]] = []
-        with Console().status(f"encoding the {split} split"):
-            for texts in self._texts(split):
-                encoded = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-                ids += [np.array(encoding.ids, np.uint32) for encoding in encoded]  # lists would be ten times as large
-        save_documents(folder / "documents", ids, self.labels(split, ids), self.state["vocab_size"])
+    def ids(self, split: str) -> Iterator[NDArray[Any]]:
+        """The token ids (N,) of each book."""
+        return progress(self.tokenizer.stream(self._texts(split)), split)
 
-    def labels(self, split: str, ids: list[NDArray[np.uint32]]) -> list[Any]:
-        """The labels of a split whose documents have the token ids ``ids``: each author's number."""
+    def _encode(self, split: str, folder: Path) -> None:
+        save_documents(folder / "documents", self.ids(split), self.labels(split), self.vocab_size)
+
+    def labels(self, split: str) -> list[int]:
+        """Each author's number."""
         assert self.state is not None
         number = {name: i for i, name in enumerate(self.state["classes"])}
         labels = []

@@ -1,13 +1,13 @@
 """Language modelling on whole books."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from longdoc.tasks.books import Books
-from longdoc.tasks.cache import UNLABELLED
+from longdoc.tasks.cache import UNLABELLED, save_documents
 
 
 class NextToken(Books):
@@ -26,5 +26,7 @@ class NextToken(Books):
         tokenizer = Tokenizer.from_str(state["tokenizer"])
         return state | {"classes": [tokenizer.id_to_token(i) for i in range(state["vocab_size"])]}
 
-    def labels(self, split: str, ids: list[NDArray[np.uint32]]) -> list[NDArray[np.int64]]:
-        return [np.append(row[1:].astype(np.int64), UNLABELLED)[: len(row)] for row in ids]
+    def _encode(self, split: str, folder: Path) -> None:
+        ids = list(self.ids(split))
+        following = [np.append(row[1:].astype(np.int64), UNLABELLED)[: len(row)] for row in ids]
+        save_documents(folder / "documents", ids, following, self.vocab_size)

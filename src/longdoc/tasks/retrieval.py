@@ -15,6 +15,7 @@ from longdoc.tasks.cache import cached, file_sha256, save_pairs
 from longdoc.tasks.cosine import cosines, threshold
 from longdoc.tasks.pairs import Pair, id_pairs, released_pairs, text_pairs
 from longdoc.tasks.tables import find_table
+from longdoc.tasks.tokenizers import Bytes, Tokenizer
 
 RELEASED = {"train": "train", "validation": "eval", "test": "test"}  # what the released files call the splits
 SHOWN = 1000  # pairs between two words on how far the reading is
@@ -53,6 +54,10 @@ class Retrieval(Task):
                 raise ValueError(f"task.columns.{name} does not exist; its names are {', '.join(self.columns)}")
         self.columns |= columns or {}
         self._keys: dict[str, dict[str, Any]] = {}
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return Bytes()
 
     def learn(self) -> dict[str, Any]:
         return {"classes": ["0", "1"], "vocab_size": VOCABULARY}

@@ -15,6 +15,7 @@ from longdoc.tasks.cache import cached
 from longdoc.tasks.labelled import Labelled
 from longdoc.tasks.tables import Refused, Table, to_bytes
 from longdoc.tasks.tf_idf import accuracy
+from longdoc.tasks.tokenizers import Bytes, Tokenizer
 
 REVIEWS = {"neg": 0, "pos": 1}
 
@@ -35,6 +36,10 @@ class Text(Labelled):
         "a folder with tables {train,test}.{parquet,csv,tsv,jsonl,json} of the columns text and label, or the folder "
         "aclImdb of https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"
     )
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return Bytes()
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:
         text = to_bytes(value) if isinstance(value, str | bytes | int) else None  # a number in JSON is meant as text

@@ -88,7 +88,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     config["trust"] = trust(config["trust"], sys.argv[1:])
     if cfg.resume is None:
         check_is_read(config["attention"], choices, hydra_config.overrides.task)
-        check_protocol(PROTOCOLS, choices["protocol"], choices["task"], hydra_config.overrides.task)
+        check_protocol(PROTOCOLS, choices["protocol"], choices, config["scheduler"])
         return config
     resumed = OmegaConf.load(folder / "config.yaml")
     resumed.trust = config["trust"]  # the saved one is not believed
@@ -130,7 +130,8 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
 def departed(config: dict[str, Any], splits: dict[str, dict[str, int]], steps: int | None = None) -> Departures:
     """What the run does otherwise than its protocol says, also in the rows that it has and the steps that it does."""
     choices, rows = config["choices"], {split: counts["rows"] for split, counts in splits.items()}
-    return departures(prescribed(PROTOCOLS, choices["protocol"], choices["task"]), config | {"rows": rows}, steps)
+    values = prescribed(PROTOCOLS, choices["protocol"], choices["task"], choices["trainer"])
+    return departures(values, config | {"rows": rows}, steps)
 
 
 def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]) -> ClassifierModule:

@@ -330,12 +330,12 @@ def test_what_a_run_does_otherwise_than_its_protocol_is_said_everywhere(tmp_path
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "departs from skyformer: trainer.max_steps 2 for 50,000; task.sizes.train 16 for 96,000; " in done.stdout
+    assert "departs from skyformer: trainer.max_steps 2 for 50,000; task.batch_rows 4 for 32; rows.train" in done.stdout
     (folder,) = tmp_path.glob("outputs/listops/*")
     found = record(folder)["departures"]
     assert found == {
-        "trainer.max_steps": [50000, 2], "task.sizes.train": [96000, 16], "task.sizes.validation": [2000, 4],
-        "task.sizes.test": [2000, 4], "task.batch_rows": [32, 4],
+        "trainer.max_steps": [50000, 2], "rows.train": [96000, 16], "rows.validation": [2000, 4],
+        "rows.test": [2000, 4], "task.batch_rows": [32, 4],
     }  # fmt: skip
     assert record(folder)["protocol"] == "skyformer"
     (path,) = folder.glob("wandb/offline-run-*/*.wandb")

@@ -4,17 +4,22 @@ Its files are ``<name>.yaml`` and, for each task that it has, ``<name>/<task>.ya
 suits every task.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
+from longdoc.results.departures import decisive
 from longdoc.results.record import flatten
 
 
-def prescribed(folder: Path, protocol: str, task: str) -> dict[str, Any]:
-    """What the protocol's files set for a task, by dotted key; words by their group; rows of data not generated."""
+def listed(folder: Path, protocol: str, task: str) -> dict[str, Any]:
+    """What the protocol's files set for a task, by dotted key; words by their group; the rows of its data."""
     found: dict[str, Any] = {}
     for path in (folder / f"{protocol}.yaml", folder / protocol / f"{task}.yaml"):
         if path.is_file():
@@ -26,18 +31,46 @@ def prescribed(folder: Path, protocol: str, task: str) -> dict[str, Any]:
     return found
 
 
-def check_protocol(folder: Path, protocol: str, task: str, overrides: Iterable[str]) -> None:
-    """Raises ValueError for a task without settings in the protocol, and for words whose values it would overrule."""
+@cache
+def prescribed(folder: Path, protocol: str, task: str, trainer: str = "default") -> dict[str, Any]:
+    """What is ``listed``, and beside it the ``decisive`` values of a run by the protocol without a word of the user's.
+
+    trainer: the word that a run chose, which says how it computes.
+    """
+    files = listed(folder, protocol, task)
+    if not files:
+        return {}
+    within = GlobalHydra.instance().is_initialized()  # a run composes as it was itself composed
+    with nullcontext() if within else initialize_config_dir(str(folder.parent.resolve()), version_base="1.3"):
+        composed = compose("train", [f"task={task}", f"protocol={protocol}", f"trainer={trainer}"])
+    config: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
+    return files | {key: value for key, value in decisive(config).items() if key not in files}
+
+
+def check_protocol(
+    folder: Path, protocol: str, choices: Mapping[str, str | None], scheduler: Mapping[str, Any]
+) -> None:
+    """Raises ValueError for a task without settings in the protocol, and for words whose values it would overrule.
+
+    choices: the word of each group, whoever said it; scheduler: its values as composed.
+    """
+    task = str(choices["task"])
     tasks = sorted(path.stem for path in (folder / protocol).glob("*.yaml"))
     if tasks and task not in tasks:
         raise ValueError(f"task={task}: protocol={protocol} has no settings for it, only for {', '.join(tasks)}")
-    values = prescribed(folder, protocol, task)
-    for override in overrides:
-        group = override.partition("=")[0]
-        # Of a schedule it leaves the class open, where it can.
-        marks = {"encoder": "encoder.width", "scheduler": "scheduler._target_"}
-        if marks.get(group) in values:
+    values = listed(folder, protocol, task)
+    # Of a schedule it leaves the class open, where it can.
+    for group, mark in {"encoder": "encoder.width", "scheduler": "scheduler._target_"}.items():
+        if choices[group] != values.get(group, choices[group]) and mark in values:
             keys = ", ".join(key for key in values if key.startswith(f"{group}."))
             raise ValueError(
-                f"{override}: protocol={protocol} sets {keys} after it; set those, or choose protocol=longdoc"
+                f"{group}={choices[group]}: protocol={protocol} sets {keys} after it; set those, or choose "
+                f"protocol=longdoc"
             )
+    own = folder.parent / "scheduler" / f"{choices['scheduler']}.yaml"
+    unread = scheduler.keys() - (OmegaConf.load(own).keys() if own.is_file() else scheduler.keys())
+    for name in sorted(name for name in unread if f"scheduler.{name}" in values):
+        raise ValueError(
+            f"scheduler={choices['scheduler']}: protocol={protocol} sets scheduler.{name}, which it does not have; "
+            f"'~scheduler.{name}' takes that out"
+        )

@@ -8,6 +8,7 @@ from longdoc.results.departures import departures, departures_text
 PRESCRIBED = {
     "scheduler": "linear", "encoder.width": 64, "optimizer.betas": [0.9, 0.999], "optimizer.lr": 1e-4,
     "trainer.max_steps": 50000, "task.train_rows": None,
+    "scheduler._target_": "a schedule",
 }  # fmt: skip
 
 
@@ -39,7 +40,14 @@ def test_each_is_the_protocols_value_and_the_runs():
 
 
 def test_a_value_that_the_task_does_not_have_is_none():
-    assert departures({"task.difficulty": "hard"}, config()) == {"task.difficulty": ["hard", None]}
+    assert departures(PRESCRIBED | {"task.difficulty": "hard"}, config()) == {"task.difficulty": ["hard", None]}
+
+
+def test_rows_say_what_sizes_would():
+    values = PRESCRIBED | {f"{key}.{split}": 9 for key in ("task.sizes", "rows") for split in ("train", "test")}
+    run = config() | {"rows": {"train": 5, "test": 9}}
+    run["task"]["sizes"] = {"train": 5, "test": 7}  # of the test split, not read
+    assert departures(values, run) == {"rows.train": [9, 5], "task.sizes.test": [9, 7]}
 
 
 def test_steps_done_say_more_than_the_limit():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from longdoc.results.departures import departures_text
 from longdoc.results.published import Published, of
-from longdoc.results.record import Record, flatten, settings
+from longdoc.results.record import Record, flatten, of_variant, settings
 
 ACCURACY = "test/accuracy"
 SPEED = "tokens_per_second"
@@ -20,13 +20,6 @@ GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder", "source")  # of
 # What a speed depends on besides the variant; other commits are worth a note too.
 _SPEED_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
 _NOTED_CONDITIONS = (*_SPEED_CONDITIONS, "commit")
-
-# Where a variant stands in a config: two variants differ here by their nature, but not in what they may read.
-_VARIANT_KEYS = (
-    *("encoder.attention", "attention", "feature_map", "decay"),
-    *("encoder.convolution", "encoder.hybrid_every", "encoder.hybrid_attention"),
-)
-_NO_VARIANT_KEYS = ("encoder.attention.causal",)
 
 
 class Summary(NamedTuple):
@@ -240,9 +233,7 @@ def _tell_apart(rows: list[Row]) -> None:
     for i, row in enumerate(rows):
         twins = [other for other, name in zip(flat, names, strict=True) if name == names[i]]
         for key in dict.fromkeys(key for other in flat for key in other):
-            of_variant = any(f"{key}.".startswith(f"{held}.") for held in _VARIANT_KEYS)
-            of_variant = of_variant and key not in _NO_VARIANT_KEYS
-            if any(other.get(key) != flat[i].get(key) for other in (twins if of_variant else flat)):
+            if any(other.get(key) != flat[i].get(key) for other in (twins if of_variant(key) else flat)):
                 row.settings[key] = flat[i].get(key)
         if len(twins) > 1:
             row.settings = row.settings or {"config_hash": row.records[0]["config_hash"]}

@@ -34,6 +34,13 @@ _RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust", "protocol")
 # Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
 _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 
+# Where a variant stands in a config: two variants differ here by their nature, but not in what they may read.
+_VARIANT_KEYS = (
+    *("encoder.attention", "attention", "feature_map", "decay"),
+    *("encoder.convolution", "encoder.hybrid_every", "encoder.hybrid_attention"),
+)
+_NO_VARIANT_KEYS = ("encoder.attention.causal",)
+
 
 def _plain(value: Any, at: str) -> Any:
     if value is None or isinstance(value, bool | str | int):
@@ -135,6 +142,11 @@ def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, value in config.items():
         flat |= flatten(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {prefix + key: value}
     return flat
+
+
+def of_variant(key: str) -> bool:
+    """Whether the value at a dotted key belongs to what a comparison is about: how tokens mix."""
+    return key not in _NO_VARIANT_KEYS and any(f"{key}.".startswith(f"{held}.") for held in _VARIANT_KEYS)
 
 
 def config_hash(config: Mapping[str, Any]) -> str:

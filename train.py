@@ -25,12 +25,14 @@ from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
 from longdoc.build import TRUSTED, allow, build
+from longdoc.calibration import calibrate, check_calibration
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs, load
+from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs
 from longdoc.protocol import check_protocol, prescribed
 from longdoc.results.departures import Departures, departures, departures_text
+from longdoc.results.metrics import absent, metrics_text, per_class
 from longdoc.results.record import (
     SCHEMA_VERSION,
     config_hash,
@@ -50,8 +52,8 @@ from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughp
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
-    "attention", "callbacks", "decay", "encoder", "feature_map", "head", "interaction", "logger", "optimizer",
-    "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
+    "attention", "calibration", "callbacks", "decay", "encoder", "feature_map", "head", "interaction", "logger",
+    "optimizer", "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
 PROTOCOLS = PROJECT / "conf" / "protocol"
@@ -210,14 +212,15 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
 def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierModule) -> None:
     """Scores the best checkpoint from its file alone, as scripts/evaluate.py does: float32, not compiled."""
     path = folder / "checkpoints" / "best.ckpt"
-    loaded = load(path, record["config"]["trust"])
+    config, device = record["config"], record["accelerator"]
+    loaded = calibrate(path, task, config.get("calibration"), config["trust"], device)
     metrics = {}
     for split, prefix in (("validation", "val"), ("test", "test")):
         console.print(f"scoring {path.name} on the {split} split")
-        metrics |= {
-            f"{prefix}/{name}": value
-            for name, value in evaluate(loaded, task, split, record["accelerator"]).metrics().items()
-        }
+        scores = evaluate(loaded, task, split, device)
+        metrics |= {f"{prefix}/{name}": value for name, value in scores.metrics().items()}
+    record["temperature"] = loaded.model.temperature
+    record["per_class"] = per_class(task.classes, scores.per_class())  # of the test split
     best = module.trainer.checkpoint_callbacks[0]
     record["selection"] = {
         "metric": "val/loss", "value": float(best.best_model_score), "epoch": loaded.step / module.budget.epoch_steps,
@@ -245,9 +248,12 @@ def report(folder: Path, record: dict[str, Any]) -> None:
         console.print(f"  departs from {record['protocol']}: {departures_text(record['departures'])}")
     for name, value in record["references"].items():
         console.print(f"  {name.replace('_', ' ')} reaches {value:.3f} on the test split")
+    if record.get("temperature", 1.0) != 1:
+        console.print(f"  calibrated on the validation split: temperature {record['temperature']:.3f}")
+    if record.get("per_class") and (missing := absent(record["per_class"])):
+        console.print(f"  in no document of the test split: {', '.join(missing)}")
     console.print(
-        f"test accuracy {metrics['test/accuracy']:.4f}, f1_macro {metrics['test/f1_macro']:.4f}, "
-        f"loss {metrics['test/loss']:.4f}, by {selection['checkpoint']} of step {selection['step']} "
+        f"test {metrics_text(metrics, 'test')}, by {selection['checkpoint']} of step {selection['step']} "
         f"(best {selection['metric']}), {record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
     )
     console.print(f"run folder: {shown}")
@@ -277,6 +283,7 @@ def main(cfg: DictConfig) -> float:
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
         check_labels(task, config["pooling"])
         check_pairs(task, config.get("interaction"))
+        check_calibration(task, config.get("calibration"))
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)

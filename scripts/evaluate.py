@@ -22,6 +22,7 @@ from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate, quiet
 from longdoc.export import load
 from longdoc.results.comparison import variant
+from longdoc.results.metrics import METRICS, absent, class_table, per_class
 from longdoc.results.record import mixing
 from longdoc.tasks.base import SPLITS
 
@@ -42,7 +43,9 @@ def score(path: Path, split: str, data: str | None, trusted: list[str]) -> dict[
             **mixing(loaded.config),
             "step": loaded.step,
             "rows": scores.rows,
+            "temperature": loaded.model.temperature,
             "metrics": {f"{PREFIX[split]}/{name}": value for name, value in scores.metrics().items()},
+            "per_class": per_class(task.classes, scores.per_class()),
             "precision": "32-true",
             "compiled": False,
             "seconds": time.monotonic() - start,
@@ -56,15 +59,17 @@ def table(records: list[dict[str, Any]]) -> Table:
     """One row a checkpoint."""
     shown = Table()
     shown.add_column("checkpoint", overflow="fold")
-    for header in ("task", "variant", "rows", "accuracy", "f1_macro", "loss"):
+    found = {key.partition("/")[2] for record in records for key in record.get("metrics", {})}
+    metrics = [name for name in METRICS if name in found]
+    for header in ("task", "variant", "rows", *metrics):
         shown.add_column(header, overflow="fold")
     for record in records:
         if record["error"]:
             shown.add_row(Text(record["checkpoint"]), Text(record["error"], style="red"))
             continue
-        values = [f"{value:.4f}" for name in ("accuracy", "f1_macro", "loss")
-                  for key, value in record["metrics"].items() if key.endswith("/" + name)]  # fmt: skip
-        shown.add_row(Text(record["checkpoint"]), record["task"], record["variant"], str(record["rows"]), *values)
+        values = {key.partition("/")[2]: f"{value:.4f}" for key, value in record["metrics"].items()}
+        row = (record["task"], record["variant"], str(record["rows"]), *(values.get(name, "") for name in metrics))
+        shown.add_row(Text(record["checkpoint"]), *row)
     return shown
 
 
@@ -82,6 +87,11 @@ def main() -> int:
     records = [score(path, options.split, data, options.trust) for path in options.checkpoint]
     console = Console(markup=False)
     console.print(table(records))
+    for record in records:
+        if (columns := record.get("per_class")) and (of_classes := class_table(columns)):
+            console.print(of_classes)
+            if missing := absent(columns):
+                console.print(f"in no document of the {options.split} split: {', '.join(missing)}")
     first: Path = options.checkpoint[0]
     output = options.output or first.with_suffix(f".{options.split}.json")
     try:

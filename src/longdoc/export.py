@@ -107,7 +107,8 @@ def load(path: str | Path, trusted: str | Iterable[str] = ()) -> Loaded:
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path}: the weights do not fit the config beside them ({error})") from error
+    model.temperature = payload.get("temperature", 1.0)
     return Loaded(
         model.eval(), payload["config"], state, checkpoint["global_step"], packages,
-        payload.get("multi_label", False), payload.get("thresholds"),  # older ones say nothing of either
+        payload.get("multi_label", False), payload.get("thresholds"),  # older ones say nothing of any
     )  # fmt: skip

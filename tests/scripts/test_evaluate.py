@@ -17,8 +17,10 @@ def data(tmp_path_factory) -> Path:
 def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, tmp_path):
     """The run's folder is gone and so is the training split; labels and tokenizer come from the checkpoint."""
     (tmp_path / "work").mkdir()
-    folder = train(f"variant={variant}", "trainer.max_steps=20", "logger=csv", data=data, cwd=tmp_path / "work")
-    expected = record(folder)["metrics"]
+    settings = (f"variant={variant}", "trainer.max_steps=20", "calibration=temperature", "logger=csv")
+    folder = train(*settings, data=data, cwd=tmp_path / "work")
+    trained = record(folder)
+    expected = trained["metrics"]
     checkpoint = tmp_path / "alone" / "best model, [1]=ü.ckpt"
     checkpoint.parent.mkdir()
     shutil.copy(folder / "checkpoints" / "best.ckpt", checkpoint)
@@ -30,6 +32,9 @@ def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, 
     done = run("scripts/evaluate.py", str(checkpoint), "--data", str(elsewhere), "--output", "out.json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = json.loads((tmp_path / "out.json").read_text())
+    assert (result["temperature"], result["per_class"]) == (trained["temperature"], trained["per_class"])
+    assert result["per_class"]["class"] == ["austen", "melville", "shelley"]
+    assert "melville" in done.stdout
     assert result["metrics"].keys() == {"test/loss", "test/accuracy", "test/f1_macro", "test/ece"}
     for name, value in result["metrics"].items():
         assert value == pytest.approx(expected[name], abs=1e-6)

@@ -42,6 +42,7 @@ class Classifier(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(encoder.width) for _ in self.pooling.kinds)
         self.interaction = interaction
         width = len(self.norms) * encoder.width * {None: 1, "concat": 2, "full": 4}[interaction]
+        self.temperature = 1.0  # logits are divided by it; training knows no other (Guo et al. 2017, arXiv:1706.04599)
         hidden = encoder.feedforward
         self.head = (
             nn.Linear(width, classes)
@@ -65,7 +66,8 @@ class Classifier(nn.Module):
         if self.interaction:
             a, b = x.unflatten(0, (-1, 2)).unbind(1)
             x = torch.cat([a, b] if self.interaction == "concat" else [a, b, a * b, a - b], dim=-1)
-        return self.head(x)
+        logits = self.head(x)
+        return logits if self.temperature == 1 else logits / self.temperature
 
 
 def ids_shape(model: nn.Module, rows: int, length: int) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from longdoc.results.published import Published, of
 from longdoc.results.record import Record, flatten, of_variant, settings
 
 ACCURACY = "test/accuracy"
+F1 = "test/f1_micro"  # of documents with any number of classes
 SPEED = "tokens_per_second"
 QUANTITIES = ("parameters", "epochs", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 

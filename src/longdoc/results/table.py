@@ -10,6 +10,7 @@ from rich.text import Text
 
 from longdoc.results.comparison import (
     ACCURACY,
+    F1,
     GROUP_CONDITIONS,
     SPEED,
     Group,
@@ -23,6 +24,7 @@ from longdoc.results.published_table import published_dict
 from longdoc.results.record import Record
 
 _HEADERS = ("variant", "n", "test acc", "Δ acc", "params", "steps", "tokens", "tok/s", "speed", "MB")
+_F1 = "test F1"
 _LEGEND = "± sample standard deviation over n runs; Δ acc, speed: against softmax in the same group"
 _UNFINISHED = "Not finished, in no mean"
 
@@ -47,7 +49,13 @@ def _accuracy_text(summary: Summary) -> str:
     return f"{summary.mean:.3f}" + ("" if summary.std is None else f" ± {summary.std:.3f}")
 
 
-def _cells(row: Row) -> list[str]:
+def _headers(group: Group) -> list[str]:
+    """Documents with any number of classes have an F1 beside their accuracy, which is that of whole sets of them."""
+    many = any(F1 in row.values for row in group.rows)
+    return [*_HEADERS[:3], *([_F1] if many else []), *_HEADERS[3:]]
+
+
+def _cells(row: Row, headers: Sequence[str]) -> list[str]:
     value = {key: summary.mean for key, summary in row.values.items()}
     memory = value["peak_memory_mb"]
     difference, ratio = row.accuracy_difference, row.speed_ratio
@@ -55,6 +63,7 @@ def _cells(row: Row) -> list[str]:
         row.variant,
         str(len(row.records)),
         _accuracy_text(row.values[ACCURACY]),
+        *([_accuracy_text(row.values.get(F1, Summary(None, None, 0)))] if _F1 in headers else []),
         "-" if difference is None else f"{difference:+.3f}",
         *(_brief(value[key]) for key in ("parameters", "steps", "tokens", SPEED)),
         "-" if ratio is None else f"×{ratio:{'.0f' if ratio >= 99.95 else '#.3g'}}{'' if row.like_softmax else '*'}",
@@ -62,8 +71,8 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _reference_cells(name: str, summary: Summary) -> list[str]:
-    return [name, "", _accuracy_text(summary._replace(std=None)), *[""] * (len(_HEADERS) - 3)]
+def _reference_cells(name: str, summary: Summary, headers: Sequence[str]) -> list[str]:
+    return [name, "", _accuracy_text(summary._replace(std=None)), *[""] * (len(headers) - 3)]
 
 
 def _published_rows(group: Group) -> list[list[str]]:
@@ -72,7 +81,7 @@ def _published_rows(group: Group) -> list[list[str]]:
     for row in group.published:
         value = row.accuracies[group.conditions["task"]]
         cells = [f"{row.model} [{_sources(group).index(row.source) + 1}]", "", "F" if value is None else f"{value:.4f}"]
-        rows.append([*cells, *[""] * (len(_HEADERS) - len(cells))])
+        rows.append([*cells, *[""] * (len(_headers(group)) - len(cells))])
     return rows
 
 
@@ -82,6 +91,8 @@ def _sources(group: Group) -> list[str]:
 
 def _notes(group: Group) -> list[str]:
     notes = [f"{row.variant}: {note}" for row in group.rows for note in row.notes] + group.notes
+    if _F1 in _headers(group):
+        notes.append("test acc is of whole sets of classes, test F1 of all decisions together (micro)")
     notes += [f"[{i}] published: {source}" for i, source in enumerate(_sources(group), 1)]
     return notes + [f"not as published: {sentence}" for sentence in group.differs]
 
@@ -101,12 +112,13 @@ def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Gr
     for group in groups:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
         table.add_column(_HEADERS[0], overflow="fold", min_width=8)
-        for header in _HEADERS[1:]:
+        headers = _headers(group)
+        for header in headers[1:]:
             table.add_column(header, justify="right", no_wrap=True)
         for row in group.rows:
-            table.add_row(*map(Text, _cells(row)))
+            table.add_row(*map(Text, _cells(row, headers)))
         for name, summary in group.references.items():
-            table.add_row(*map(Text, _reference_cells(name, summary)), style="dim")
+            table.add_row(*map(Text, _reference_cells(name, summary, headers)), style="dim")
         for cells in _published_rows(group):
             table.add_row(*map(Text, cells), style="italic")
         parts += [Text(group.title, style="bold"), Text(group.subtitle, style="dim"), table]
@@ -125,11 +137,12 @@ def to_markdown(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
 
     lines = []
     for group in groups:
-        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", markdown_line(_HEADERS)]
-        lines.append(markdown_line(["---", *["---:"] * (len(_HEADERS) - 1)]))
-        lines += [markdown_line(_cells(row)) for row in group.rows]
+        headers = _headers(group)
+        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", markdown_line(headers)]
+        lines.append(markdown_line(["---", *["---:"] * (len(headers) - 1)]))
+        lines += [markdown_line(_cells(row, headers)) for row in group.rows]
         lines += [
-            markdown_line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary))
+            markdown_line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary, headers))
             for name, summary in group.references.items()
         ]
         lines += [markdown_line(cells) for cells in _published_rows(group)]

@@ -5,6 +5,7 @@
     python scripts/compare.py --markdown > table.md  # also --json, --csv
     python scripts/compare.py --by task.pairs        # test accuracy by a value of the config
     python scripts/compare.py --published            # beside published numbers of the same protocol and task
+    python scripts/compare.py --report report.html   # one web page: tables, intervals, curves, frontiers
 
 With --published and no runs it prints the published tables alone, a table for each protocol.
 
@@ -18,9 +19,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from longdoc.results import collect, published_table
+from longdoc.results import collect_paths, published_table
 from longdoc.results.comparison import beside_published, compare
 from longdoc.results.pivot import pivot
+from longdoc.results.report import page
 from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -44,16 +46,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formats.add_argument(f"--{name}", dest="to_text", action="store_const", const=to_text)
     formats.add_argument("--by", metavar="KEY", help="a table of accuracies, a column for each value of this key")
     parser.add_argument("--published", action="store_true", help="with the published numbers of the same protocol")
+    formats.add_argument("--report", metavar="FILE", type=Path, help="write a web page that needs no network")
     options = parser.parse_args(arguments)
 
     folders = options.folders or [PROJECT / "outputs"]
-    records, problems = collect(folders)
-    if not records and not options.folders and Path("outputs").is_dir():
+    found, problems = collect_paths(folders)
+    if not found and not options.folders and Path("outputs").is_dir():
         folders = [Path("outputs")]
-        records, problems = collect(folders)
+        found, problems = collect_paths(folders)
+    records = list(found.values())
     for problem in problems:
         print(f"{problem.path} {problem.reason}", file=sys.stderr)
-    if not records and options.published and not options.folders:
+    if options.report:
+        try:
+            options.report.write_text(page(found, problems, ", ".join(map(str, folders))), encoding="utf-8")
+        except OSError as error:
+            print(f"compare.py: {options.report} cannot be written ({error.strerror})", file=sys.stderr)
+            return 1
+        print(f"{options.report}: {len(records)} run{'' if len(records) == 1 else 's'}")
+        if records:
+            return 0
+    if not records and options.published and not options.folders and not options.report:
         text = ALONE[options.to_text]() if options.to_text else None
         print(text, end="") if text is not None else Console(highlight=False).print(published_table.to_rich())
         return 0

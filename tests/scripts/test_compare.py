@@ -89,3 +89,17 @@ def test_published_numbers_beside_runs_and_alone(
     assert shown.err == ""
     (tmp_path / "empty").mkdir()
     assert script.main(["empty", "--published"]) == 1
+
+
+def test_a_report_is_one_file_also_of_nothing(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path / "runs" / "a", made())
+    assert script.main(["runs", "--report", "page.html"]) == 0
+    assert capsys.readouterr() == ("page.html: 1 run\n", "")
+    assert '"id":"linear-elu-None-1-0.001"' in Path("page.html").read_text(encoding="utf-8")
+    assert script.main(["none", "--report", "page.html"]) == 1
+    assert capsys.readouterr().err == "none does not exist.\nNo results found in none.\n"
+    assert '"runs":[]' in Path("page.html").read_text(encoding="utf-8")
+    assert script.main(["runs", "--report", "missing/page.html"]) == 1
+    assert capsys.readouterr().err == "compare.py: missing/page.html cannot be written (No such file or directory)\n"

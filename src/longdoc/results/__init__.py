@@ -1,6 +1,6 @@
 """One plain JSON record per run, and the comparison of many. Knows no task and no model."""
 
-from longdoc.results.collect import Problem, collect
+from longdoc.results.collect import Problem, collect, collect_paths
 from longdoc.results.record import (
     FILE_NAME,
     SCHEMA_VERSION,
@@ -20,6 +20,7 @@ __all__ = [
     "Problem",
     "Record",
     "collect",
+    "collect_paths",
     "config_hash",
     "git_state",
     "machine",

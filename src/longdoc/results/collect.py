@@ -31,7 +31,13 @@ def _below(folder: Path) -> list[Path | Problem]:
 
 
 def collect(folders: Iterable[str | Path]) -> tuple[list[Record], list[Problem]]:
-    """The records of all ``results.json`` at or below ``folders``, in the order of their paths.
+    """The records of all ``results.json`` at or below ``folders``, in the order of their paths, and ``problems``."""
+    found, problems = collect_paths(folders)
+    return list(found.values()), problems
+
+
+def collect_paths(folders: Iterable[str | Path]) -> tuple[dict[Path, Record], list[Problem]]:
+    """The records of all ``results.json`` at or below ``folders``, by their paths and in their order.
 
     Each run counts once, however often its folder is given or copied. What cannot be read is returned as a
     problem; so is a run folder that has a ``config.yaml`` but no record.
@@ -59,4 +65,4 @@ def collect(folders: Iterable[str | Path]) -> tuple[list[Record], list[Problem]]
                 problems.add(Problem(path, f"is a copy of {original} and not counted again."))
             else:
                 counted[path] = record
-    return list(counted.values()), sorted(problems)
+    return counted, sorted(problems)

@@ -203,13 +203,18 @@ def _measured_under(row: Row) -> set[tuple]:
     return {tuple(record.get(key) for key in _SPEED_CONDITIONS) for record in row.records}
 
 
+def softmax_rows(rows: Iterable[Row]) -> list[Row]:
+    """The rows of softmax; the first, best in validation, is the one that others are compared with."""
+    none = Summary(None, None, 0)
+    found = [row for row in rows if row.records[0]["attention"] == "softmax"]
+    return sorted(found, key=lambda row: -_or(row.values.get("val/accuracy", none).mean, -math.inf))
+
+
 def _against_softmax(rows: list[Row]) -> list[str]:
-    """Compares the rows with softmax; where softmax has several rows, with the best in validation."""
-    candidates = [row for row in rows if row.records[0]["attention"] == "softmax"]
+    candidates = softmax_rows(rows)
     if not candidates:
         return []
-    none = Summary(None, None, 0)
-    softmax = max(candidates, key=lambda row: _or(row.values.get("val/accuracy", none).mean, -math.inf))
+    softmax = candidates[0]
     conditions = _measured_under(softmax)
     for row in rows:
         row.like_softmax = row is softmax or (len(conditions) == 1 and _measured_under(row) == conditions)

@@ -117,6 +117,7 @@ class ClassifierModule(pl.LightningModule):
         assert self.budget is not None
         self.log("train/lr", self.trainer.optimizers[0].param_groups[0]["lr"])
         self.log("train/epoch", self.global_step / self.budget.epoch_steps)
+        self.log("train/seconds", self.budget.time())
 
     def on_validation_epoch_start(self) -> None:
         self.scores = self._scores()

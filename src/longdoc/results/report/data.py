@@ -1,0 +1,163 @@
+"""What the page shows, as plain JSON: groups of comparable rows, every run, and what could not be read."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longdoc.results import intervals
+from longdoc.results.collect import Problem
+from longdoc.results.comparison import (
+    ACCURACY,
+    GROUP_CONDITIONS,
+    SPEED,
+    Group,
+    Row,
+    beside_published,
+    compare,
+    conditions_text,
+    softmax_rows,
+    variant,
+)
+from longdoc.results.departures import departures_text
+from longdoc.results.record import Record, flatten, settings
+from longdoc.results.report.curves import read_curves
+
+_QUANTITIES = ("parameters", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
+_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
+
+
+def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[str, Any]:
+    """Everything that the page says. ``found`` maps results.json files to their records."""
+    groups, unfinished = compare(found.values())
+    beside_published(groups)
+    place: dict[int, tuple[int | None, str]] = {}
+    for i, shared in enumerate(groups):
+        place |= {id(record): (i, row.variant) for row in shared.rows for record in row.records}
+    place |= {id(record): (_group_of(record, groups), variant(record)) for record in unfinished}
+    members: dict[int | None, list[dict[str, Any]]] = {}
+    for record in found.values():
+        members.setdefault(place[id(record)][0], []).append(flatten(settings(record["config"])))
+    usual = {group: _usual(configs) for group, configs in members.items() if group is not None}
+    base = Path(os.path.commonpath([path.parent for path in found])) if found else Path()
+    names = Counter(record["run_id"] for record in found.values())
+    runs = []
+    for path, record in found.items():
+        group, name = place[id(record)]
+        run = _run(record, path.parent, base) | {"group": group, "row": name}
+        if names[record["run_id"]] > 1:
+            run["notes"].append(f"{names[record['run_id']]} runs have this name")
+        if group is not None:
+            run["differs"] = _differs(record, usual[group])
+        runs.append(run)
+    return {
+        "groups": [_group(group) for group in groups],
+        "runs": runs,
+        "problems": [{"path": str(problem.path), "reason": problem.reason} for problem in problems],
+    }
+
+
+def _group_of(record: Record, groups: Sequence[Group]) -> int | None:
+    """The group that an unfinished run would be of, as far as its record says; None if no or several ones fit."""
+    budget = {key: value for key, value in record.get("budget", {}).items() if value is not None}
+    documents = {name: split["rows"] for name, split in record.get("splits", {}).items()}
+    fitting = [
+        i
+        for i, group in enumerate(groups)
+        if all(record.get(key) == group.conditions[key] for key in GROUP_CONDITIONS)
+        and budget in ({}, group.budget)
+        and documents in ({}, group.documents)
+    ]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _usual(configs: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The value that most configs have for each key, as JSON; "null" where they lack it."""
+    keys = dict.fromkeys(key for config in configs for key in config)
+    return {key: Counter(_json(config.get(key)) for config in configs).most_common(1)[0][0] for key in keys}
+
+
+def _differs(record: Record, usual: Mapping[str, str]) -> list[list[str]]:
+    """[key, the run's value, the group's usual one] for every value of the run's config that is not usual."""
+    config = flatten(settings(record["config"]))
+    return [[key, own, value] for key, value in usual.items() if (own := _json(config.get(key))) != value]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _group(group: Group) -> dict[str, Any]:
+    softmax = next(iter(softmax_rows(group.rows)), None)
+    others = [row for row in group.rows if softmax and row is not softmax]
+    differences = {row.variant: intervals.of_difference(row, softmax) for row in others if softmax}
+    adjusted = intervals.holm({name: found.p for name, found in differences.items() if found.p is not None})
+    rows = []
+    for row in group.rows:
+        made = _row(row)
+        if found := differences.get(row.variant):
+            made["difference"] |= found._asdict() | {"p_holm": adjusted.get(row.variant)}
+        rows.append(made)
+    return {
+        "title": group.title,
+        "subtitle": group.subtitle,
+        "conditions": group.conditions | {"budget": group.title.rpartition(" · ")[2], "documents": group.subtitle},
+        "rows": rows,
+        "softmax": softmax and softmax.variant,
+        "references": {name: summary.mean for name, summary in group.references.items()},
+        "published": [
+            {"model": row.model, "accuracy": row.accuracies[group.conditions["task"]], "source": row.source}
+            for row in group.published
+        ],
+        "notes": group.notes + [f"not as published: {sentence}" for sentence in group.differs],
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "variant": row.variant,
+        "n": len(row.records),
+        "seeds": [record["seed"] for record in row.records],
+        "accuracy": row.values[ACCURACY]._asdict(),
+        "interval": intervals.of_row(row)._asdict(),
+        "difference": {"value": row.accuracy_difference},
+        "ratio": row.speed_ratio,
+        "like_softmax": row.like_softmax,
+        **{key: row.values[key].mean for key in _QUANTITIES},
+        "settings": row.settings,
+        "notes": row.notes,
+        "by_length": [record["by_length"] for record in row.records if record.get("by_length")],
+        "measured": " · ".join(dict.fromkeys(_measured(record) for record in row.records)),
+    }
+
+
+def _measured(record: Record) -> str:
+    device, cpu, threads, precision, compiled = (record.get(key) for key in _CONDITIONS)
+    where = f"{cpu}, {threads} threads" if device == "cpu" and cpu else str(device)
+    return f"{where}, {precision}, {'compiled' if compiled else 'not compiled'}"
+
+
+def _run(record: Record, folder: Path, base: Path) -> dict[str, Any]:
+    curves, notes = read_curves(folder)
+    if text := departures_text(record.get("departures", {})):
+        notes.append(f"departs from {record['protocol']}: {text}")
+    metrics, selection = record.get("metrics", {}), record.get("selection", {})
+    notes += [f"{name} is nan" for name, value in metrics.items() if value is None]
+    return {
+        "id": record["run_id"],
+        "folder": str(folder.relative_to(base)),
+        "status": record["status"],
+        "error": record.get("error"),
+        "seed": record["seed"],
+        "conditions": conditions_text(record),
+        "accuracy": metrics.get(ACCURACY),
+        "metrics": metrics,
+        "selected_step": selection.get("step"),
+        "commit": (record.get("commit") or "")[:10] + ("+" if record.get("dirty") else ""),
+        **{key: record.get(key) for key in _QUANTITIES},
+        "curves": curves,
+        "notes": notes,
+        "differs": [],
+    }

@@ -1,0 +1,79 @@
+"""What the page says: every run, also what is odd, and nothing averaged in silence."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from results.made_runs import write_many, write_run
+from results.records import made
+
+from longdoc.results import collect_paths, write_record
+from longdoc.results.report import page
+from longdoc.results.report.data import gather
+
+
+def of(folder: Path) -> dict[str, Any]:
+    return gather(*collect_paths([folder]))
+
+
+def test_each_run_says_what_it_has_otherwise_than_its_group(tmp_path):
+    for seed in (1, 2, 3):
+        write_run(tmp_path / f"elu{seed}", seed=seed)
+    write_run(tmp_path / "softmax", attention="softmax", feature_map=None)
+    write_run(tmp_path / "slow", seed=4, lr=0.1)
+    differs = {run["folder"]: run["differs"] for run in of(tmp_path)["runs"]}
+    assert differs["elu1"] == []
+    assert differs["slow"] == [["optimizer.lr", "0.1", "0.001"]]
+    assert ["encoder.attention._target_", '"softmax"', '"linear"'] in differs["softmax"]
+
+
+def test_unfinished_runs_stand_in_their_group_and_in_no_mean(tmp_path):
+    write_run(tmp_path / "a", accuracy=0.5)
+    write_run(tmp_path / "b", seed=2, status="failed", error="out of memory", metrics={})
+    going = made(seed=3, status="running", metrics={})
+    del going["budget"]
+    write_record(tmp_path / "c", going)
+    write_record(tmp_path / "d", going | {"task": "books", "seed": 4})
+    data = of(tmp_path)
+    assert [(run["status"], run["group"]) for run in data["runs"]] == [
+        ("finished", 0), ("failed", 0), ("running", 0), ("running", None),
+    ]  # fmt: skip
+    assert data["runs"][1]["error"] == "out of memory"
+    (row,) = data["groups"][0]["rows"]
+    assert (row["n"], row["accuracy"]["mean"]) == (1, 0.5)
+
+
+def test_odd_runs_are_noted(tmp_path):
+    write_run(tmp_path / "a", seed=1, run_id="twice")
+    write_run(tmp_path / "b", seed=2, run_id="twice", accuracy=None)
+    write_record(tmp_path / "c", made(seed=3))
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "results.json").write_text(json.dumps(made() | {"schema_version": 0}))
+    data = of(tmp_path)
+    notes = {run["folder"]: run["notes"] for run in data["runs"]}
+    assert notes == {
+        "a": ["2 runs have this name"],
+        "b": ["val/accuracy is nan", "test/accuracy is nan", "2 runs have this name"],
+        "c": ["no metrics.csv beside its record: no curves"],
+    }
+    assert data["problems"] == [
+        {"path": str(tmp_path / "old" / "results.json"), "reason": "schema_version is 0, this longdoc reads 1."}
+    ]
+
+
+def test_a_run_named_like_markup_stays_text(tmp_path):
+    write_run(tmp_path / "a", run_id="</script><b>{{STYLE}}")
+    html = page(*collect_paths([tmp_path]), "outputs")
+    text = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert text
+    assert json.loads(text[1])["runs"][0]["id"] == "</script><b>{{STYLE}}"
+
+
+def test_fifty_runs_are_less_than_three_megabytes(tmp_path):
+    assert write_many(tmp_path, steps=20_000, every=40) == 50
+    html = page(*collect_paths([tmp_path]), "outputs")
+    assert len(html.encode()) < 3_000_000
+    assert html.count('"id":') == 50
+    for outside in ("http://", "https://", "//cdn", "@import", "src="):
+        assert outside not in html.replace("http://www.w3.org/2000/svg", "")

@@ -1,8 +1,10 @@
 """Score checkpoints:  python scripts/evaluate.py CHECKPOINT... [--split test] [--data PATH] [--output FILE]
+                                                        [--predictions FILE]
 
 Needs nothing but the files: model, labels and tokenizer come out of each checkpoint. The data is the run's own,
 found relative to the project, else --data. Scores are computed in float32 and not compiled, as train.py's are, and
-written as JSON with the same metric names. A checkpoint that fails is a row with its error.
+written as JSON with the same metric names. A checkpoint that fails is a row with its error. The predictions of one
+checkpoint are rows as scripts/predict.py writes them, in the split's order, with the expected label.
 """
 
 import argparse
@@ -19,24 +21,31 @@ from rich.table import Table
 from rich.text import Text
 
 from longdoc.errors import one_sentence
-from longdoc.evaluation import evaluate, quiet
+from longdoc.evaluation import evaluate
 from longdoc.export import load
+from longdoc.prediction import names, predictions
+from longdoc.prediction_files import check_suffix, to_rows, write
 from longdoc.results.comparison import variant
 from longdoc.results.metrics import METRICS, absent, class_table, per_class
 from longdoc.results.record import mixing
-from longdoc.tasks.base import SPLITS
+from longdoc.tasks.base import SPLITS, Task
+from longdoc.training.scores import Scores, TokenScores
 
 PREFIX = {"train": "train", "validation": "val", "test": "test"}
 
 
-def score(path: Path, split: str, data: str | None, trusted: list[str]) -> dict[str, Any]:
-    """The record of one checkpoint on one split, or what was wrong with it."""
+def score(
+    path: Path, split: str, data: str | None, trusted: list[str], predicted: Path | None = None
+) -> dict[str, Any]:
+    """The record of one checkpoint on one split, or what was wrong with it; predictions go to ``predicted``."""
     record: dict[str, Any] = {"checkpoint": str(path), "split": split, "error": None}
     start = time.monotonic()
     try:
         loaded = load(path, trusted)
         task = loaded.task(data)
         scores = evaluate(loaded, task, split)
+        if predicted is not None:
+            write_predictions(task, split, scores, predicted)
         record |= {
             "task": loaded.config["choices"]["task"],
             "variant": variant(mixing(loaded.config) | {"config": loaded.config}),
@@ -53,6 +62,15 @@ def score(path: Path, split: str, data: str | None, trusted: list[str]) -> dict[
     except Exception as error:
         record["error"] = one_sentence(error)
     return record
+
+
+def write_predictions(task: Task, split: str, scores: Scores | TokenScores, path: Path) -> None:
+    """One row a document; raises ValueError if tokens are what has labels."""
+    if not isinstance(scores, Scores):
+        raise ValueError(f"--predictions: {task.name} labels tokens, not documents")
+    labels = task.documents(split).labels
+    expected = [names(task, row) for row in labels] if task.multi_label else [task.classes[label] for label in labels]
+    write(to_rows(predictions(task, split, scores), expected=expected), path)
 
 
 def table(records: list[dict[str, Any]]) -> Table:
@@ -81,10 +99,17 @@ def main() -> int:
     told = "a module of your own, here or on PYTHONPATH, that checkpoints may build from"
     parser.add_argument("--trust", action="append", default=[], metavar="MODULE", help=told)
     parser.add_argument("--output", type=Path, help="JSON file; by default beside the first checkpoint")
+    parser.add_argument("--predictions", type=Path, metavar="FILE", help=".jsonl, .csv or .parquet; of one checkpoint")
     options = parser.parse_args()
-    quiet()
+    if options.predictions is not None:
+        if len(options.checkpoint) > 1:
+            parser.error("--predictions are of one checkpoint")
+        try:
+            check_suffix(options.predictions)
+        except ValueError as error:
+            parser.error(f"--predictions: {error}")
     data = None if options.data is None else str(Path(options.data).resolve())
-    records = [score(path, options.split, data, options.trust) for path in options.checkpoint]
+    records = [score(path, options.split, data, options.trust, options.predictions) for path in options.checkpoint]
     console = Console(markup=False)
     console.print(table(records))
     for record in records:

@@ -2,14 +2,17 @@
 
 import logging
 import warnings
+from collections.abc import Callable, Iterable
 
-import pytorch_lightning as pl
 import torch
+from torch.utils.data import DataLoader
 
 from longdoc.export import Loaded
 from longdoc.tasks.base import Task
 from longdoc.training.module import ClassifierModule
-from longdoc.training.scores import Scores, TokenScores
+from longdoc.training.scores import Batch, Scores, TokenScores
+
+Follow = Callable[[DataLoader], Iterable[Batch]]  # hands batches on, and may tell of them
 
 
 def quiet() -> None:
@@ -25,14 +28,16 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def evaluate(loaded: Loaded, task: Task, split: str, device: str | None = None) -> Scores | TokenScores:
+def evaluate(
+    loaded: Loaded, task: Task, split: str, device: str | None = None, follow: Follow = iter
+) -> Scores | TokenScores:
     """Every document of ``split`` by fixed windows, in float32 and not compiled, so that anyone gets the same."""
+    place = torch.device(device or default_device())
     module = ClassifierModule(
         loaded.model, len(task.classes), multi_label=task.multi_label, thresholds=loaded.thresholds
     )
-    trainer = pl.Trainer(
-        accelerator=device or default_device(), devices=1, precision="32-true", logger=False,
-        enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
-    )  # fmt: skip
-    trainer.test(module, dataloaders=task.eval_dataloader(split), verbose=False)
+    module.to(place).eval()
+    with torch.inference_mode():
+        for number, batch in enumerate(follow(task.eval_dataloader(split))):
+            module.test_step(module.transfer_batch_to_device(batch, place, 0), number)
     return module.scores

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from longdoc.build import TRUSTED, allow, build
 from longdoc.models import Classifier
 from longdoc.tasks.base import Task
+
+if TYPE_CHECKING:
+    from longdoc.prediction import Prediction
 
 VERSION = 1
 PREFIX = "model."  # of the weights' names in a LightningModule's state
@@ -66,9 +69,22 @@ class Loaded:
     multi_label: bool = False
     thresholds: list[float] | None = None
 
-    def task(self, data: str | None = None) -> Task:
-        """The run's task with the checkpoint's labels and encoding, reading ``data`` if it is given."""
+    def predict(self, texts: Iterable[str], **options: Any) -> "list[Prediction]":
+        """Classifies texts; see ``longdoc.prediction.predict``, whose ``options`` these are."""
+        from longdoc.prediction import predict  # which evaluates, as training does, and so knows this module
+
+        return predict(self, [texts] if isinstance(texts, str) else texts, **options)
+
+    def task(self, data: str | None = None, max_length: int | None = None) -> Task:
+        """The run's task with the checkpoint's labels and encoding.
+
+        data: read in place of the run's. max_length: tokens that a model sees at once, in place of the run's.
+        """
         config = dict(self.config["task"])
+        if max_length is not None:
+            config["max_length"] = max_length
+            if config["batch_tokens"] is not None:  # a batch is at least one row
+                config["batch_tokens"] = max(max_length, config["batch_tokens"])
         if data is not None:
             if "data" not in config:
                 raise ValueError(

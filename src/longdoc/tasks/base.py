@@ -181,6 +181,10 @@ class Task(pl.LightningDataModule):
             self._documents[split] = Documents(self.encode(split))
         return self._documents[split]
 
+    def hold(self, split: str, documents: Documents) -> None:
+        """Takes encoded documents from elsewhere for a split of another name, to be read as the test split's are."""
+        self._documents[split], self.limits[split] = documents, self.limits.get("test")
+
     def train_sampler(self, start: int = 0) -> TrainSampler:
         """The stream of training batches from batch ``start`` on."""
         sides = self.documents("train").sides[: self.train_rows]

@@ -60,21 +60,25 @@ def cached(folder: Path, key: dict[str, Any], build: Callable[[Path], object]) -
 def save_documents(
     place: Path,
     ids: Iterable[NDArray[Any]],
-    labels: Sequence[Any] | NDArray[Any],
+    labels: Sequence[Any] | NDArray[Any] | None,
     vocab_size: int,
     classes: int | None = None,
 ) -> None:
     """Writes rows (ids, label) as an Arrow data set, ids in the smallest integer type that holds them.
 
-    labels: one a document, or an array (N,) a document with one a token, ``UNLABELLED`` where it has none.
+    labels: one a document, or an array (N,) a document with one a token, ``UNLABELLED`` where it has none; None: no
+        document has one.
     classes: of multi-label documents, the number of classes C; then labels are (D, C), true for those of a document.
     """
+    column = _lists(place, ids, np.min_scalar_type(vocab_size - 1))
+    if labels is None:
+        labels = np.full(len(column), UNLABELLED) if classes is None else np.zeros((len(column), classes), bool)
     if classes is None and len(labels) and np.ndim(labels[0]):
         largest = max(int(np.max(row, initial=0)) for row in labels)
         label = _lists(place, labels, np.min_scalar_type(min(UNLABELLED, -largest - 1)))
     else:
         label = _label_column(labels, classes)
-    _save(place, {"ids": _lists(place, ids, np.min_scalar_type(vocab_size - 1)), "label": label})
+    _save(place, {"ids": column, "label": label})
 
 
 def save_pairs(

@@ -1,0 +1,118 @@
+"""Classifying new documents, by the way that evaluation takes."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longdoc.evaluation import Follow, evaluate
+from longdoc.export import Loaded
+from longdoc.tasks.base import Task
+from longdoc.tasks.buckets import Span
+from longdoc.tasks.cache import Documents, save_documents
+from longdoc.training.scores import MultiLabelScores, Scores
+
+SPLIT = "new"  # what the task calls the documents that it is given
+BLOCK = 2**22  # characters encoded at once, and at least one text
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a classifier says of one document.
+
+    label: the likeliest class; of a multi-label checkpoint all classes whose probability reaches their threshold.
+    probabilities: of each class, by name. tokens: of the document. tokens_read: those that a window covered.
+    """
+
+    label: str | list[str]
+    probabilities: dict[str, float]
+    tokens: int
+    tokens_read: int
+    truncated: bool
+
+
+def predict(
+    loaded: Loaded,
+    texts: Iterable[str],
+    max_length: int | None = None,
+    device: str | None = None,
+    follow: Follow = iter,
+) -> list[Prediction]:
+    """A prediction for each text, in order; the texts may come as a stream and are never all in memory.
+
+    They are cut, batched and scored as an evaluation does the test split's: the same text gives the same numbers.
+
+    max_length: tokens that a model sees at once; None for those of the training.
+    follow: hands the batches on, and may tell of them.
+
+    Raises TypeError if the checkpoint's documents are no texts, ValueError if its labels are not the documents'.
+    """
+    task, texts = task_of_texts(loaded, max_length), iter(texts)
+    first = next(texts, None)
+    if first is None:
+        return []
+    with tempfile.TemporaryDirectory(prefix="longdoc-") as folder:
+        place = Path(folder) / "documents"
+        save_documents(place, _encoded(task, chain([first], texts)), None, task.vocab_size, len(task.classes) if task.multi_label else None)
+        task.hold(SPLIT, Documents(place))
+        scores = evaluate(loaded, task, SPLIT, device, follow)
+        assert isinstance(scores, Scores)
+        return predictions(task, SPLIT, scores)
+
+
+def task_of_texts(loaded: Loaded, max_length: int | None = None) -> Task:
+    """The checkpoint's task, if it classifies texts; raises TypeError or ValueError if it does not."""
+    task = loaded.task(max_length=max_length)
+    task.encode_texts([])
+    if task.token_labels or task.pairs:
+        what = "tokens" if task.token_labels else "pairs of documents"
+        raise ValueError(f"a checkpoint of task={task.name} classifies {what}, not single documents")
+    return task
+
+
+def predictions(task: Task, split: str, scores: Scores) -> list[Prediction]:
+    """What ``scores`` say of each document of a split, in order."""
+    _, probabilities = scores.probabilities()
+    if isinstance(scores, MultiLabelScores):
+        label: list[Any] = [names(task, row) for row in scores.decisions()[1].numpy()]
+    else:
+        label = [task.classes[number] for number in probabilities.argmax(-1).tolist()]
+    sampler: Any = task.eval_dataloader(split).batch_sampler
+    sides = task.documents(split).sides
+    read = tokens_read((span for batch in sampler.batches for span in batch), sides)
+    return [
+        Prediction(said, dict(zip(task.classes, row, strict=True)), tokens, seen, seen < tokens)
+        for said, row, tokens, seen in zip(
+            label, probabilities.tolist(), sides.sum(1).tolist(), read.tolist(), strict=True
+        )
+    ]
+
+
+def names(task: Task, row: NDArray[Any]) -> list[str]:
+    """The classes that a row (C,) of truth values has."""
+    return [name for name, true in zip(task.classes, row, strict=True) if true]
+
+
+def tokens_read(spans: Iterable[Span], sides: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many tokens (D,) of documents of ``sides`` (D, S) tokens are in at least one span, which cuts all sides."""
+    read, reached = np.zeros(len(sides), np.int64), np.zeros(len(sides), np.int64)
+    for row, start, length in sorted(spans):
+        edges = np.minimum([[max(start, reached[row])], [max(start + length, reached[row])]], sides[row])
+        read[row] += np.diff(edges, axis=0).sum()
+        reached[row] = max(start + length, reached[row])
+    return read
+
+
+def _encoded(task: Task, texts: Iterable[str]) -> Iterator[NDArray[Any]]:
+    block: list[str] = []
+    for text in texts:
+        block.append(text)
+        if sum(map(len, block)) >= BLOCK or len(block) == 1024:
+            yield from task.encode_texts(block)
+            block = []
+    yield from task.encode_texts(block)

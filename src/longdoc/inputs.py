@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 from longdoc.tasks.tables import TYPES, FileTable, Refused
 
 ID = "id"  # the column whose values are handed on, if there is one
+SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not in its encoding, or half a character
 ENCODINGS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
@@ -53,7 +55,7 @@ class Input:
             if self.errors == "strict":
                 raise _undecodable(where, f"character {error.start:,}", "UTF-8") from error
             self.replaced += 1
-            return text.encode(errors="surrogatepass").decode(errors="replace")
+            return SURROGATE.sub("\ufffd", text)
         return text
 
     def decode(self, data: bytes, where: str) -> str:
@@ -155,6 +157,7 @@ def column_names(path: Path) -> list[str]:
             return next(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","), [])
         listed = path.suffix == ".json" and file.read(1024).lstrip()[:1] == "["
         file.seek(0)
+        first: Any
         try:
             first = next(iter(json.load(file) if listed else (json.loads(line) for line in file if line.strip())), {})
         except ValueError as error:

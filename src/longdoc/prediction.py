@@ -58,7 +58,13 @@ def predict(
         return []
     with tempfile.TemporaryDirectory(prefix="longdoc-") as folder:
         place = Path(folder) / "documents"
-        save_documents(place, _encoded(task, chain([first], texts)), None, task.vocab_size, len(task.classes) if task.multi_label else None)
+        save_documents(
+            place,
+            _encoded(task, chain([first], texts)),
+            None,
+            task.vocab_size,
+            len(task.classes) if task.multi_label else None,
+        )
         task.hold(SPLIT, Documents(place))
         scores = evaluate(loaded, task, SPLIT, device, follow)
         assert isinstance(scores, Scores)

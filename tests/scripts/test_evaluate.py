@@ -29,7 +29,8 @@ def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, 
     shutil.copy(data / "test.parquet", elsewhere)
     shutil.rmtree(tmp_path / "work")
 
-    done = run("scripts/evaluate.py", str(checkpoint), "--data", str(elsewhere), "--output", "out.json", cwd=tmp_path)
+    words = ("--data", str(elsewhere), "--output", "out.json", "--predictions", "out.jsonl")
+    done = run("scripts/evaluate.py", str(checkpoint), *words, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (result,) = json.loads((tmp_path / "out.json").read_text())
     assert (result["temperature"], result["per_class"]) == (trained["temperature"], trained["per_class"])
@@ -38,6 +39,10 @@ def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, 
     assert result["metrics"].keys() == {"test/loss", "test/accuracy", "test/f1_macro", "test/ece"}
     for name, value in result["metrics"].items():
         assert value == pytest.approx(expected[name], abs=1e-6)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    right = [row["label"] == row["expected"] for row in rows]
+    assert sum(right) / len(right) == result["metrics"]["test/accuracy"]
+    assert [row["row"] for row in rows] == list(range(6))
 
 
 def test_a_broken_checkpoint_is_a_row_with_its_error(data, tmp_path):

@@ -1,7 +1,7 @@
 """Classifying new documents, by the way that evaluation takes."""
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,7 +18,6 @@ from longdoc.tasks.cache import Documents, save_documents
 from longdoc.training.scores import MultiLabelScores, Scores
 
 SPLIT = "new"  # what the task calls the documents that it is given
-BLOCK = 2**22  # characters encoded at once, and at least one text
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def predict(
         place = Path(folder) / "documents"
         save_documents(
             place,
-            _encoded(task, chain([first], texts)),
+            task.tokenizer.stream(chain([first], texts)),
             None,
             task.vocab_size,
             len(task.classes) if task.multi_label else None,
@@ -74,7 +73,7 @@ def predict(
 def task_of_texts(loaded: Loaded, max_length: int | None = None) -> Task:
     """The checkpoint's task, if it classifies texts; raises TypeError or ValueError if it does not."""
     task = loaded.task(max_length=max_length)
-    task.encode_texts([])
+    task.encode_texts([])  # or it says that documents are no texts
     if task.token_labels or task.pairs:
         what = "tokens" if task.token_labels else "pairs of documents"
         raise ValueError(f"a checkpoint of task={task.name} classifies {what}, not single documents")
@@ -112,13 +111,3 @@ def tokens_read(spans: Iterable[Span], sides: NDArray[np.int64]) -> NDArray[np.i
         read[row] += np.diff(edges, axis=0).sum()
         reached[row] = max(start + length, reached[row])
     return read
-
-
-def _encoded(task: Task, texts: Iterable[str]) -> Iterator[NDArray[Any]]:
-    block: list[str] = []
-    for text in texts:
-        block.append(text)
-        if sum(map(len, block)) >= BLOCK or len(block) == 1024:
-            yield from task.encode_texts(block)
-            block = []
-    yield from task.encode_texts(block)

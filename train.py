@@ -108,7 +108,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
     commit, dirty = git_state(PROJECT)
-    splits = task.describe()
+    splits = {split: counts | {"content": task.documents(split).content()} for split, counts in task.describe().items()}
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash(config),
@@ -129,7 +129,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     }
 
 
-def departed(config: dict[str, Any], splits: dict[str, dict[str, int]], steps: int | None = None) -> Departures:
+def departed(config: dict[str, Any], splits: dict[str, dict[str, Any]], steps: int | None = None) -> Departures:
     """What the run does otherwise than its protocol says, also in the rows that it has and the steps that it does."""
     choices, rows = config["choices"], {split: counts["rows"] for split, counts in splits.items()}
     values = prescribed(PROTOCOLS, choices["protocol"], choices["task"], choices["trainer"])

@@ -7,7 +7,7 @@
     python scripts/compare.py --published            # beside published numbers of the same protocol and task
     python scripts/compare.py --report report.html   # one web page: tables, intervals, curves, frontiers
 
-With --published and no runs it prints the published tables alone, a table for each protocol.
+With --published and no finished runs it prints the published tables alone, a table for each protocol.
 
 Runs that could not be read are named on standard error. The exit status is 1 if there are no results at all.
 """
@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--published", action="store_true", help="with the published numbers of the same protocol")
     formats.add_argument("--report", metavar="FILE", type=Path, help="write a web page that needs no network")
     options = parser.parse_args(arguments)
+    if options.by and options.published:
+        parser.error("--by tells runs apart by a value that no published number has: leave one of the two out")
 
     folders = options.folders or [PROJECT / "outputs"]
     found, problems = collect_paths(folders)
@@ -66,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{options.report}: {len(records)} run{'' if len(records) == 1 else 's'}")
         if records:
             return 0
-    if not records and options.published and not options.folders and not options.report:
+    finished = any(record["status"] == "finished" for record in records)
+    if not finished and options.published and not options.folders and not options.report:
+        if records:
+            print(f"None of the {len(records)} runs in {', '.join(map(str, folders))} is finished.", file=sys.stderr)
         text = ALONE[options.to_text]() if options.to_text else None
         print(text, end="") if text is not None else Console(highlight=False).print(published_table.to_rich())
         return 0

@@ -55,6 +55,8 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     result = record(finished)
     assert result["status"] == "finished"
     assert (result["steps"], result["epochs"]) == (13, 1.3)
+    contents = [counts.pop("content") for counts in result["splits"].values()]
+    assert len(set(contents)) == 3
     assert result["splits"]["test"] == {
         "rows": 6,
         "empty_rows": 0,

@@ -142,3 +142,23 @@ def test_references_that_differ_are_said() -> None:
     (group,), _ = compare([made(), made(seed=2, references={"majority": 0.2})])
     assert group.references["majority"].mean == pytest.approx(0.1855)
     assert "majority differs between the runs: they did not see the same documents" in group.notes
+
+
+def test_other_documents_under_the_same_counts_are_noted():
+    def of(content):
+        splits = made()["splits"]
+        return {name: counts | {"content": f"{name}0"} for name, counts in splits.items()} | {
+            "test": splits["test"] | content
+        }
+
+    ours, theirs, old = {"content": "aa"}, {"content": "bb"}, {}
+    (group,), _ = compare(
+        [made(splits=of(ours)), made("softmax", splits=of(theirs)), made("softmax", seed=2, splits=of(old))]
+    )
+    assert [note for note in group.notes if "content" in note] == [
+        "the content of the test split differs: aa (elu); bb (softmax)"
+    ]
+    (group,), _ = compare(
+        [made(splits=of(ours)), made("softmax", splits=of(ours)), made("softmax", seed=2, splits=of(old))]
+    )
+    assert not [note for note in group.notes if "content" in note]

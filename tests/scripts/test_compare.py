@@ -70,6 +70,24 @@ def test_default_is_the_projects_outputs_then_the_ones_here(
     assert json.loads(capsys.readouterr().out)[0]["task"] == "project"
 
 
+def test_published_numbers_stand_alone_where_no_run_is_finished(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path / "project" / "outputs" / "a", made(status="failed", error="no data"))
+    assert script.main(["--published", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert {row["kind"] for row in json.loads(shown.out)} == {"published"}
+    assert shown.err == f"None of the 1 runs in {tmp_path / 'project' / 'outputs'} is finished.\n"
+
+
+def test_published_numbers_have_no_value_to_be_told_apart_by(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        script.main(["--published", "--by", "task.pairs"])
+    assert "--by tells runs apart by a value that no published number has: leave" in capsys.readouterr().err
+
+
 def test_published_numbers_beside_runs_and_alone(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -241,3 +243,37 @@ def test_pairs_may_have_many_classes_too(tmp_path):
     found = Documents(tmp_path / "pairs")
     assert found.labels.tolist() == labels
     assert [len(found.ids(row, side)) for row in range(2) for side in range(2)] == [3, 5, 0, 3]
+
+
+class TestContent:
+    """The hash of what a model sees of a split."""
+
+    IDS = (np.array([1, 2, 3]), np.array([4]), np.array([], int))
+
+    def content(self, folder, ids=IDS, labels=(0, 1, 0), vocabulary=9):
+        place = Path(tempfile.mkdtemp(dir=folder)) / "documents"
+        save_documents(place, ids, list(labels), vocabulary)
+        return Documents(place).content()
+
+    def test_the_same_rows_have_the_same(self, tmp_path):
+        assert self.content(tmp_path) == self.content(tmp_path)
+        assert len(self.content(tmp_path)) == 16
+
+    def test_a_change_of_any_id_border_label_or_place_changes_it(self, tmp_path):
+        a, b, c = self.IDS
+        changed = [
+            self.content(tmp_path),
+            self.content(tmp_path, (np.array([1, 2, 5]), b, c)),
+            self.content(tmp_path, (a[:2], np.array([3, 4]), c)),
+            self.content(tmp_path, (a, c, b)),
+            self.content(tmp_path, labels=(0, 1, 1)),
+            self.content(tmp_path, labels=[np.zeros(3, int), np.zeros(1, int), np.zeros(0, int)]),
+            self.content(tmp_path, labels=[np.ones(3, int), np.zeros(1, int), np.zeros(0, int)]),
+        ]
+        assert len(set(changed)) == len(changed)
+
+    def test_pairs_have_their_own(self, tmp_path):
+        a, b, _ = self.IDS
+        for name, rows in {"one": [(a, b, 1), (b, b, 0)], "other": [(a, b, 1), (b, a, 0)]}.items():
+            save_pairs(tmp_path / name, iter(rows), 9)
+        assert Documents(tmp_path / "one").content() != Documents(tmp_path / "other").content()

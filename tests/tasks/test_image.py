@@ -102,6 +102,26 @@ class TestLocal:
         found = to_pixels(encode(ramp, "JPEG", quality=90))
         assert np.abs(found.astype(int) - ramp).max() < 12
 
+    def test_jpegs_are_counted_told_and_recorded(self, make, tmp_path, capsys):
+        pixels = images(20)
+        kinds = ["JPEG" if row % 4 else "PNG" for row in range(20)]
+        files = [encode(image, kind) for image, kind in zip(pixels, kinds, strict=True)]
+        write(tmp_path, "train", files, [row // 10 for row in range(20)])
+        write(tmp_path, "test", files[::4], [0, 1] * 2 + [0])
+        task = make(data=str(tmp_path), train_rows=12)
+        capsys.readouterr()
+        task.prepare_data()
+        validation = task.jpeg("validation").sum()
+        told = capsys.readouterr().out
+        assert f"{15 - validation} of 18 train images are JPEG, which is lossy" in told
+        assert "test images" not in told
+        counts = {split: counts["jpeg_rows"] for split, counts in task.describe().items()}
+        assert counts == {"train": task.jpeg("train")[:12].sum(), "validation": validation, "test": 0}
+        lossless = {image.tobytes() for image in luma(pixels).astype(np.uint8)}
+        for split in ("train", "validation"):
+            changed = [image.tobytes() not in lossless for image in gray_of(task, split)]
+            assert changed == task.jpeg(split).tolist()
+
     def test_columns_can_be_called_otherwise(self, make, tmp_path):
         pixels = images(10)
         for split in ("train", "validation", "test"):

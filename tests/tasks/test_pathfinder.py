@@ -113,6 +113,8 @@ def spoil(folder, what):
         image.write_bytes(b"not a picture")
     elif what == "gone":
         image.unlink()
+    elif what == "twice":
+        metadata.write_text("\n".join([lines[0], *lines[:1], *lines[2:]]) + "\n")
     elif what == "large":
         Image.fromarray(np.zeros((16, 48), np.uint8)).save(image)
     else:
@@ -131,6 +133,7 @@ def spoil(folder, what):
         ("no picture", "sample_1.png is no whole PNG"),
         ("empty", "sample_1.png is empty; it must be a PNG"),
         ("gone", "sample_1.png is missing"),
+        ("twice", r"line 2: .*imgs/0/sample_0\.png was there before, in .*metadata/0\.npy, line 1"),
         ("large", "sample_1.png is 48 x 16 pixels large; it must be 32 x 32"),
         ("fields", "'imgs/0 sample_1.png 1' has 3 fields; it needs at least folder, file, number and label"),
         ("label", "the label '2' must be 0 or 1"),

@@ -49,9 +49,10 @@ def write_table(path, columns):
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".parquet":
         pq.write_table(pa.table(columns), path)
-    elif path.suffix == ".csv":
+    elif path.suffix in (".csv", ".tsv"):
         with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([list(columns), *zip(*columns.values(), strict=True)])
+            writer = csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writerows([list(columns), *zip(*columns.values(), strict=True)])
     else:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -104,7 +105,7 @@ def test_a_table_with_texts_holds_every_byte(make, tmp_path):
     assert ids.tolist() == list(range(1, 257))  # 0 is left for padding
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "jsonl"])
 def test_tables_with_texts_are_read_in_every_format(make, tmp_path, kind):
     for split in SPLITS:
         write_table(tmp_path / f"{split}.{kind}", {"a": ["ä\n1", "2"], "b": ['3"', "4,"], "cites": [1, 0]})
@@ -112,7 +113,7 @@ def test_tables_with_texts_are_read_in_every_format(make, tmp_path, kind):
     assert read_back(task, "test") == [("ä\n1".encode(), b'3"', 1), (b"2", b"4,", 0)]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "jsonl"])
 @pytest.mark.parametrize("names", [{}, {"id": "paper", "text": "body", "id1": "citing", "id2": "cited", "label": "y"}])
 def test_pairs_of_ids_are_looked_up_among_the_documents(make, tmp_path, kind, names):
     pairs = write_ids(tmp_path / "ids", kind, **names)
@@ -199,8 +200,24 @@ def test_a_missing_text_is_refused_and_an_empty_one_is_not(make, tmp_path):
 
 def test_a_missing_file_is_named_with_how_to_get_it(make, tmp_path):
     folder = write_released(tmp_path / "aan", PAIRS, splits=("train", "test"))
-    with pytest.raises(FileNotFoundError, match=r"eval\.tsv is missing, and so is validation\.parquet, .*lra_release"):
+    with pytest.raises(FileNotFoundError, match=(
+        r"eval\.tsv is missing, and so is validation\.\{parquet,csv,tsv,jsonl,json\} beside it: .*lra_release"
+    )):  # fmt: skip
         make(folder).documents("validation")
+
+
+@pytest.mark.parametrize("kind", ["tsv", "parquet"])
+def test_splits_of_two_layouts_are_refused(make, tmp_path, kind):
+    folder = write_released(tmp_path / "aan", PAIRS, splits=("train", "test"))
+    write_table(folder / f"validation.{kind}", {"text1": ["a"], "text2": ["b"], "label": [1]})
+    task = make(folder)
+    with pytest.raises(ValueError, match=(
+        rf"validation\.{kind} lies beside .*new_aan_pairs\.train\.tsv, of another layout: either new_aan_pairs\.eval\."
+        r"tsv is missing, or the files new_aan_pairs\.\* belong elsewhere$"
+    )):  # fmt: skip
+        task.documents("validation")
+    write_released(folder, PAIRS[:1])
+    assert read_back(task, "validation") == PAIRS[:1]  # a whole release is taken, whatever lies beside it
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,9 @@ def _group(records: list[Record]) -> Group:
     for name, summary in references.items():
         if summary.std:
             notes.append(f"{name} differs between the runs: they did not see the same documents")
+    for split in _documents(first):
+        contents = [(record["splits"][split].get("content"), row) for row in rows for record in row.records]
+        notes += _difference(f"the content of the {split} split", [(c, row) for c, row in contents if c is not None])
     for key in dict.fromkeys(key for row in rows for key in row.settings):
         notes += _difference(key, [(row.settings[key], row) for row in rows if key in row.settings])
     for key in _NOTED_CONDITIONS:

@@ -191,6 +191,16 @@ class Documents:
         """The token ids of a document, or of a pair's first or second, (N,), in the stored type; a view, not a copy."""
         return self.stored[self.numbers[row, side]]
 
+    def content(self) -> str:
+        """16 hex digits of a hash of all ids and labels: two splits that share them are the same to every model."""
+        parts = [*self.stored.flat, self.stored.lengths, self.numbers, self.labels]
+        if self.token_labels is not None:
+            parts += [*self.token_labels.flat, self.token_labels.lengths]
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(np.ascontiguousarray(part).data)
+        return digest.hexdigest()[:16]
+
     def every_label(self, rows: int | None = None) -> NDArray[Any]:
         """The labels of the first ``rows`` documents in a row: the documents', or those that tokens have."""
         if self.token_labels is None:

@@ -1,14 +1,18 @@
 """CIFAR-10 in gray, pixel after pixel (LRA's image)."""
 
 import io
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import PIL.Image
 from numpy.typing import NDArray
 
+from longdoc.tasks.base import SPLITS
 from longdoc.tasks.byte_ids import VOCABULARY, to_ids
+from longdoc.tasks.cache import cached
 from longdoc.tasks.labelled import Labelled
+from longdoc.tasks.tables import Refused
 
 SIDE = 32
 RAW = SIDE * SIDE * 3  # bytes of an image that is not encoded
@@ -38,6 +42,30 @@ class Image(Labelled):
 
     def ids_of(self, value: Any) -> NDArray[np.uint16]:
         return to_ids(to_gray(to_pixels(value)).tobytes())
+
+    def prepare_data(self) -> None:
+        super().prepare_data()
+        for split in SPLITS:
+            if count := int(self.jpeg(split).sum()):
+                print(f"{count:,} of {len(self.documents(split)):,} {split} images are JPEG, which is lossy")
+
+    def describe(self) -> dict[str, dict[str, int]]:
+        """Also how many rows are JPEG."""
+        report = super().describe()
+        for split, counts in report.items():
+            counts["jpeg_rows"] = int(self.jpeg(split)[: counts["rows"]].sum())
+        return report
+
+    def jpeg(self, split: str) -> NDArray[np.bool_]:
+        """Which rows (D,) of a split are JPEG."""
+        key = {"rows": "jpeg", "version": 1, "split": self.encode(split).parent.name}
+        return np.load(cached(self.cache, key, lambda folder: self._find_jpeg(split, folder)) / "jpeg.npy")
+
+    def _find_jpeg(self, split: str, folder: Path) -> None:
+        table = self.table(split)
+        rows = table.rows([self.columns["image"]], Refused(table.where))
+        found = np.array([value.startswith(FORMATS["JPEG"]) for (value,) in rows])
+        np.save(folder / "jpeg.npy", found[self.chosen(split, self.class_numbers(split))])
 
 
 def to_gray(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:

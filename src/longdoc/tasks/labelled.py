@@ -182,6 +182,12 @@ class Labelled(Task):
                 refused.add(str(error))
         return np.array(labels, np.int64)
 
+    def chosen(self, split: str, labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows (D,) of the split's table, of the classes ``labels`` (D,), are the split's."""
+        if not self.carved(split):
+            return np.ones(len(labels), bool)
+        return carve(labels, self.share, self.carving_seed) == (split == "validation")
+
     def encode(self, split: str) -> Path:
         assert self.state is not None
         if split not in self._keys:  # the files may be large: they are hashed once
@@ -195,14 +201,12 @@ class Labelled(Task):
     def _encode(self, split: str, folder: Path) -> None:
         with Console().status(f"encoding the {split} split") as status:
             labels = self.class_numbers(split)
-            chosen = np.ones(len(labels), bool)
-            if self.carved(split):
-                chosen = carve(labels, self.share, self.carving_seed) == (split == "validation")
-                if not chosen.any():
-                    raise ValueError(
-                        f"task.validation_share={self.share} leaves {split} no row of the {len(labels):,} of "
-                        f"{self.table(split).where}: there must be more, or a validation table"
-                    )
+            chosen = self.chosen(split, labels)
+            if not chosen.any():
+                raise ValueError(
+                    f"task.validation_share={self.share} leaves {split} no row of the {len(labels):,} of "
+                    f"{self.table(split).where}: there must be more, or a validation table"
+                )
 
             def ids() -> Iterator[NDArray[np.uint16]]:
                 for row, found in enumerate(self._ids(self.table(split))):

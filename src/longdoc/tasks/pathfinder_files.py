@@ -95,8 +95,11 @@ def read_released(
     wanted = [row for row in every if row.image not in unwanted]
     images, labels = np.empty((len(wanted), size, size), np.uint8), np.empty(len(wanted), np.uint8)
     problems = []
+    first: dict[Path, Row] = {}
     for number, row in enumerate(wanted):
         try:
+            if (before := first.setdefault(row.image, row)) is not row:
+                raise ValueError(f"{row.image} was there before, in {before.metadata}, line {before.line}")
             labels[number] = _label(row)
             images[number] = _image(row.image, size)
         except ValueError as error:

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from longdoc.tasks.base import Task
+from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.byte_ids import VOCABULARY, to_ids
 from longdoc.tasks.cache import cached, file_sha256, save_pairs
 from longdoc.tasks.cosine import cosines, threshold
 from longdoc.tasks.pairs import Pair, id_pairs, released_pairs, text_pairs
-from longdoc.tasks.tables import find_table
+from longdoc.tasks.tables import TYPES, find_table
 from longdoc.tasks.tokenizers import Bytes, Tokenizer
 
 RELEASED = {"train": "train", "validation": "eval", "test": "test"}  # what the released files call the splits
+PREFIX = "new_aan_pairs."
 SHOWN = 1000  # pairs between two words on how far the reading is
 
 
@@ -29,7 +30,8 @@ class Retrieval(Task):
     * Long Range Arena's ``new_aan_pairs.{train,eval,test}.tsv`` (arXiv:2011.04006), as they lie in ``tsv_data`` of its
       release: no header, no quotes, lines of label, two ids and two texts between tabs. Texts are taken as they stand.
       (LRA's own reader cuts them at 10,000 bytes, and then at max_length, so that up to 10,000 nothing differs.)
-    * ``documents.{parquet,csv,jsonl}`` of ids and texts, and tables ``{train,validation,test}`` of two ids and a label.
+    * ``documents.{parquet,csv,tsv,jsonl,json}`` of ids and texts, and tables ``{train,validation,test}`` of two ids and
+      a label.
     * tables ``{train,validation,test}`` of two texts and a label.
 
     columns: the tables' columns where they are not called ``id`` and ``text`` (of documents), ``id1`` and ``id2``, or
@@ -69,21 +71,26 @@ class Retrieval(Task):
     def _files(self, split: str) -> list[Path]:
         """The split's file, and where it names documents by ids theirs."""
         assert self.data is not None
-        released = self.data / f"new_aan_pairs.{RELEASED[split]}.tsv"
-        if released.is_file():
-            return [released]
+        released = {name: self.data / f"{PREFIX}{RELEASED[name]}.tsv" for name in SPLITS}
+        if released[split].is_file():
+            return [released[split]]
         found, documents = self._table(split), self._table("documents")
         if found is None:
             raise FileNotFoundError(
-                f"{released} is missing, and so is {split}.parquet, .csv or .jsonl beside it: task.data must name a "
-                f"folder with either for every split; the released files are in lra_release/tsv_data of "
+                f"{released[split]} is missing, and so is {split}.{{{','.join(TYPES)}}} beside it: task.data must name "
+                f"a folder with either for every split; the released files are in lra_release/tsv_data of "
                 f"https://storage.googleapis.com/long-range-arena/lra_release.gz"
+            )
+        if other := next((path for path in released.values() if path.is_file()), None):
+            raise ValueError(
+                f"{found} lies beside {other}, of another layout: either {released[split].name} is missing, or the "
+                f"files {PREFIX}* belong elsewhere"
             )
         return [found] if documents is None else [found, documents]
 
     def _pairs(self, files: list[Path]) -> Iterator[Pair]:
         names = self.columns
-        if files[0].suffix == ".tsv":
+        if files[0].name.startswith(PREFIX):
             return released_pairs(files[0])
         if len(files) == 2:
             pairs, documents = files

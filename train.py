@@ -238,6 +238,8 @@ def report(folder: Path, record: dict[str, Any]) -> None:
     for split, counts in record["splits"].items():
         if counts["empty_rows"]:
             console.print(f"  {counts['empty_rows']} of {counts['rows']} documents of the {split} split are empty")
+        if counts.get("duplicate_rows"):
+            console.print(f"  {counts['duplicate_rows']} documents of the {split} split are in an earlier split, too")
         if counts["truncated_rows"] and split == "test":
             console.print(f"  {counts['truncated_rows']} documents of the {split} split were read in part, "
                           f"{counts['truncated_tokens']:,} tokens left out")  # fmt: skip
@@ -294,6 +296,7 @@ def main(cfg: DictConfig) -> float:
         start -= previous.get("wall_seconds", 0.0)
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)
+        task.write_splits(folder)
         module = fit(config, folder, task, record)
         test(folder, task, record, module)
         status = "finished"

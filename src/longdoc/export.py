@@ -85,7 +85,9 @@ class Loaded:
             config["max_length"] = max_length
             if config["batch_tokens"] is not None:  # a batch is at least one row
                 config["batch_tokens"] = max(max_length, config["batch_tokens"])
-        if data is not None:
+        if data is not None and "path" in config:
+            config |= {"path": data, "test": data}  # where that is a single table, it is all to be scored
+        elif data is not None:
             if "data" not in config:
                 raise ValueError(
                     f"the task {self.config['choices']['task']} makes its own data and reads none from {data}"

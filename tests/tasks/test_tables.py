@@ -152,7 +152,7 @@ def test_images_come_as_the_bytes_of_their_files(tmp_path):
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n7\n',
          r"^2 of 3 rows are refused; the first: .*t\.jsonl, row 2: it has text; it lacks label: see task\.columns"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', r"t\.jsonl, row 2: this is not JSON"),
-        ("t.json", b'[{"text": "a", "label": 1}', r"t\.json, row 1: this is not JSON"),
+        ("t.json", b'[{"text": "a", "label": 1}', r"t\.json, row 2: this is not JSON"),
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_read_says_where_and_why(tmp_path, name, content, why):

@@ -124,6 +124,9 @@ class Task(pl.LightningDataModule):
         majority = np.bincount(train.every_label(self.train_rows)).argmax()
         return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
 
+    def write_splits(self, folder: Path) -> None:
+        """Records in a run's folder which row became which split, where the task itself has drawn that."""
+
     # What every task does.
 
     def prepare(self) -> None:

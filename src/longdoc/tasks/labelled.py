@@ -11,6 +11,7 @@ from rich.console import Console
 
 from longdoc.tasks.base import Task
 from longdoc.tasks.cache import cached, resolve, save_documents
+from longdoc.tasks.class_names import natural_order
 from longdoc.tasks.labels import MISSING, found_words, label_name, outside
 from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
 
@@ -156,7 +157,7 @@ class Labelled(Task):
                 rows[label_name(value)] += 1
             except ValueError as error:
                 refused.add(str(error))
-        classes = sorted(rows, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
+        classes = natural_order(rows)
         print(f"{table.where}: {found_words(rows)}")
         return {"classes": classes, "vocab_size": self.vocab, "numbered": False}
 

@@ -1,12 +1,11 @@
 """Reading tables of rows: parquet, CSV, TSV, JSON, and sets of a hub; and what is wrong in them."""
 
+import codecs
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import datasets
 import huggingface_hub
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from longdoc.tasks.cache import file_sha256
+from longdoc.tasks.json_values import json_values
 
 TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
 BATCH = 256  # rows of a table held in memory at a time
@@ -57,6 +57,10 @@ class Table:
         """Changes with the content."""
         raise NotImplementedError
 
+    def column_names(self) -> list[str]:
+        """The names of all columns; of JSON those of the first row."""
+        raise NotImplementedError
+
     def class_names(self, column: str) -> list[str] | None:
         """The names of the classes whose numbers the column holds, where the table itself says so."""
         return None
@@ -70,13 +74,27 @@ class Table:
 
 
 class FileTable(Table):
-    """A .parquet, .csv, .tsv, .jsonl or .json file."""
+    """A .parquet, .csv, .tsv, .jsonl or .json file.
 
-    def __init__(self, path: Path) -> None:
+    written: numbers in JSON are handed on as they stand there, ``Written``.
+    """
+
+    def __init__(self, path: Path, written: bool = False) -> None:
         self.where = self.path = path
+        self.written = written
 
     def key(self) -> str:
         return file_sha256(self.path)
+
+    def column_names(self) -> list[str]:
+        if self.path.suffix == ".parquet":
+            return list(_parquet(self.path).schema_arrow.names)
+        if self.path.suffix in (".csv", ".tsv"):
+            with open_text(self.path) as file:
+                return next(_csv_reader(self.path, file), [])
+        with open_text(self.path) as file:
+            row = next(json_values(self.path, file, False), None)
+        return list(row) if isinstance(row, dict) else []
 
     def class_names(self, column: str) -> list[str] | None:
         """Those that ``datasets`` writes into a parquet file."""
@@ -85,7 +103,7 @@ class FileTable(Table):
         return _class_names(datasets.Features.from_arrow_schema(_parquet(self.path).schema_arrow), column)
 
     def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
-        return read_rows(self.path, columns, refused)
+        return read_rows(self.path, columns, refused, self.written)
 
 
 class HubTable(Table):
@@ -96,6 +114,9 @@ class HubTable(Table):
 
     def key(self) -> str:
         return self.dataset._fingerprint
+
+    def column_names(self) -> list[str]:
+        return list(self.dataset.column_names)
 
     def class_names(self, column: str) -> list[str] | None:
         return _class_names(self.dataset.features, column)
@@ -150,7 +171,7 @@ def find_table(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def read_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+def read_rows(path: Path, columns: Sequence[str], refused: Refused, written: bool = False) -> Iterator[tuple[Any, ...]]:
     """What ``Table.rows`` says, of a file. Values of .csv and .tsv, which have a header and may have quotes, are text;
     bytes in them that are no UTF-8 are surrogates, from which ``to_bytes`` has them back."""
     if path.suffix == ".parquet":
@@ -158,7 +179,7 @@ def read_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[
     elif path.suffix in (".csv", ".tsv"):
         rows = _csv_rows(path, columns, refused)
     else:
-        rows = _json_rows(path, columns, refused)
+        rows = _json_rows(path, columns, refused, written)
     return _counted(rows, refused)
 
 
@@ -184,6 +205,7 @@ def _check_columns(found: Sequence[str], wanted: Sequence[str], where: object) -
 
 def _class_names(features: datasets.Features, column: str) -> list[str] | None:
     feature = features.get(column)
+    feature = getattr(feature, "feature", feature)  # of lists of classes the class
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else None
 
 
@@ -216,12 +238,29 @@ def _image_bytes(value: Any) -> Any:
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else value
 
 
+def encoding_of(path: Path) -> str:
+    """That which the byte order mark at the head of a file names, else UTF-8."""
+    with path.open("rb") as file:
+        head = file.read(3)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8-sig" if head == codecs.BOM_UTF8 else "utf-8"
+
+
+def open_text(path: Path) -> TextIO:
+    """A file's text without its byte order mark, line ends as they are, undecodable bytes as surrogates."""
+    return path.open(encoding=encoding_of(path), errors="surrogateescape", newline="")
+
+
+def _csv_reader(path: Path, file: TextIO) -> Any:
+    return csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
+
+
 def _csv_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
-    delimiter = "\t" if path.suffix == ".tsv" else ","
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.reader(file, delimiter=delimiter, strict=True)
+    with open_text(path) as file:
+        reader = _csv_reader(path, file)
         try:
-            names = next(reader, [])
+            names: list[str] = next(reader, [])
             _check_columns(names, columns, path)
             places = [names.index(name) for name in columns]
             for fields in reader:
@@ -233,15 +272,10 @@ def _csv_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[
             raise ValueError(f"{path}, line {reader.line_num:,}: the quotes do not match: {error}") from error
 
 
-def _json_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
-    """Of one object a line; a .json file may also be one list of objects, which is held in memory."""
-    with path.open(encoding="utf-8-sig") as file:
-        listed = path.suffix == ".json" and file.read(1024).lstrip()[:1] == "["
-        file.seek(0)
+def _json_rows(path: Path, columns: Sequence[str], refused: Refused, written: bool) -> Iterator[tuple[Any, ...]]:
+    with open_text(path) as file:
         try:
-            every = [file.read()] if listed else (line for line in file if line.strip())
-            read = (json.loads(text, object_pairs_hook=_object) for text in every)
-            for row in chain.from_iterable(read) if listed else read:
+            for row in json_values(path, file, written):
                 found = list(row) if isinstance(row, dict) else []
                 missing = ", ".join(name for name in columns if name not in found)
                 if missing:
@@ -250,10 +284,3 @@ def _json_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator
                     yield tuple(row[name] for name in columns)
         except ValueError as error:
             raise ValueError(f"{path}, row {refused.rows + 1:,}: this is not JSON: {error}") from error
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"a name stands twice among {', '.join(name for name, _ in pairs)}")
-    return found

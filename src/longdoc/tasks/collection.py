@@ -1,0 +1,125 @@
+"""Where a collection of labelled texts lies: a file, a folder of files, of texts, or a set of the hub."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from longdoc.tasks.cache import resolve
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, encoding_of, find_table, load_hub
+
+HUB = "hf:"
+NAMES = {  # what files, folders and a hub's sets call the splits
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "val", "dev"),
+    "test": ("test",),
+}
+
+
+def find_collection(path: str, config: str | None = None, revision: str | None = None) -> dict[str, Table]:
+    """The tables of a collection by split; of a single one, under the name ``train``.
+
+    path: a file of ``TYPES``; a folder with {train,validation,test} files of them; a folder <label>/*.txt, or
+        {train,validation,test}/<label>/*.txt; or hf:NAME, of the hub.
+
+    Raises FileNotFoundError or ValueError, saying what lies there, for anything else.
+    """
+    if path.startswith(HUB):
+        with Console().status(f"loading {path}"):
+            return _by_split(load_hub(path.removeprefix(HUB), config, revision), path)
+    place = resolve(path)
+    if place.is_file():
+        if place.suffix[1:] not in TYPES:
+            raise ValueError(f"task.path={path}: a file is a .{', .'.join(TYPES)}; texts lie in a folder <label>/*.txt")
+        return {"train": FileTable(place, written=True)}
+    if not place.is_dir():
+        hub = "" if Path(path).is_absolute() else f"; task.path=hf:{path} would be a set of the hub"
+        raise FileNotFoundError(f"task.path={path} is not there{_nearest(place)}{hub}")
+    return _in_folder(place)
+
+
+def _nearest(place: Path) -> str:
+    folder = next(parent for parent in place.parents if parent.is_dir())
+    wrong = place.relative_to(folder).parts[0]
+    near = get_close_matches(wrong, [entry.name for entry in folder.iterdir()], cutoff=0.5)
+    return f": {folder} has no {wrong}" + (f", but {', '.join(near)}" if near else "")
+
+
+def _by_split(found: dict[str, HubTable], where: str) -> dict[str, Table]:
+    tables: dict[str, Table] = {}
+    for split, names in NAMES.items():
+        first = next((found[name] for name in names if name in found), None)
+        tables |= {} if first is None else {split: first}
+    if not tables and len(found) == 1:
+        return {"train": next(iter(found.values()))}
+    if not tables:
+        raise ValueError(f"task.path={where} has the splits {', '.join(found)}; none of them is train")
+    return tables
+
+
+def _in_folder(folder: Path) -> dict[str, Table]:
+    tables: dict[str, Table] = {}
+    for split, names in NAMES.items():
+        for name in names:
+            table: Table | None = None
+            if path := find_table(folder, name):
+                table = FileTable(path, written=True)
+            elif (folder / name).is_dir():
+                table = _texts(folder / name)
+            if table is not None and split in tables:
+                raise ValueError(f"{tables[split].where} and {table.where} are both {split}: take one of them away")
+            if table is not None:
+                tables[split] = table
+    whole = None if tables else _texts(folder)
+    if whole is not None:
+        return {"train": whole}
+    if tables:
+        return tables
+    there = sorted(entry.name for entry in folder.iterdir() if not entry.name.startswith("."))
+    shown = ", ".join(there[:10]) + (", ..." if len(there) > 10 else "")
+    if any(name.endswith(".txt") for name in there):
+        why = f"texts without a label ({shown}): they must lie in folders named by their labels, <label>/*.txt"
+    else:
+        why = f"{shown or 'no files'}: it needs train.{{{','.join(TYPES)}}} or folders <label>/*.txt"
+        if any(name.rpartition(".")[2] in TYPES for name in there):
+            why += "; a file of another name is chosen by task.path=FILE"
+    raise FileNotFoundError(f"{folder} holds {why}")
+
+
+def _texts(folder: Path) -> Table | None:
+    return LabelFolder(folder) if next(folder.glob("*/*.txt"), None) else None
+
+
+class LabelFolder(Table):
+    """A folder <label>/*.txt: one text a file, columns ``text``, ``label`` and ``file``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.where = self.folder = folder
+        self.files = sorted(folder.glob("*/*.txt"))
+
+    def key(self) -> str:
+        digest = hashlib.sha256()
+        for path in self.files:
+            name = str(path.relative_to(self.folder)).encode(errors="surrogateescape")
+            digest.update(hashlib.sha256(name).digest() + hashlib.sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
+
+    def column_names(self) -> list[str]:
+        return ["text", "label", "file"]
+
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+        if missing := [name for name in columns if name not in self.column_names()]:
+            raise ValueError(
+                f"{self.where} has the columns {', '.join(self.column_names())}; it lacks {', '.join(missing)}"
+            )
+        for path in self.files:
+            refused.rows += 1
+            refused.where = path  # of use to who reads what is wrong
+            values = {"label": path.parent.name, "file": str(path.relative_to(self.folder))}
+            if "text" in columns:
+                values["text"] = path.read_bytes().decode(encoding_of(path), errors="surrogateescape")
+            yield tuple(values[name] for name in columns)
+        refused.check()

@@ -1,0 +1,94 @@
+"""Which columns of a table hold texts and labels, and reading them as text, whatever a cell looks like."""
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from longdoc.tasks.tables import Refused, Table, encoding_of
+
+TEXT = ("text", "document", "content", "body", "article", "review", "abstract", "sentence", "passage", "message")
+LABEL = ("label", "labels", "class", "classes", "category", "categories", "target", "targets", "tag", "tags", "y")
+SURROGATE = re.compile("[\ud800-\udfff]")
+CHUNK = 2**20  # bytes of a file searched at a time
+
+
+def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -> str:
+    """The one column of a table that has a usual name, or that is the only one not ``taken``.
+
+    Raises ValueError, listing the columns, if none or several could be meant.
+    """
+    columns = table.column_names()
+    free = [name for name in columns if name not in taken]
+    named = [name for name in free if name.lower() in usual]
+    if len(named) == 1 or len(free) == 1:
+        return (named or free)[0]
+    could = f"{' and '.join(named)} could be it" if named else f"none has a usual name, such as {usual[0]}"
+    raise ValueError(
+        f"{table.where} has the columns {', '.join(columns) or 'of no names'}: task.{what} must name one; {could}"
+    )
+
+
+def undecodable(path: Path) -> int | None:
+    """Where a file has its first byte that is no UTF-8, or none of what its byte order mark says."""
+    decoder, place = codecs.getincrementaldecoder(encoding_of(path))(), 0
+    with path.open("rb") as file:
+        while True:
+            chunk = file.read(CHUNK)
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                return place + len(chunk) - len(error.object) + error.start
+            if not chunk:
+                return None
+            place += len(chunk)
+
+
+class TextReader:
+    """Reads the texts of a table, row after row, and counts those in which something was put right.
+
+    columns: those of the texts. errors: ``strict``, or ``replace``: U+FFFD in place of each byte that is no UTF-8.
+    replaced: the rows, so far, in which that was done.
+    """
+
+    def __init__(self, table: Table, columns: Sequence[str], errors: str = "strict") -> None:
+        self.table, self.columns, self.errors = table, list(columns), errors
+        self.replaced = 0
+
+    def rows(self, refused: Refused, more: Sequence[str] = ()) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
+        """The texts of a row and its values in ``more`` columns; a row that has no text is refused, and empty."""
+        rows = self.table.rows([*self.columns, *more], refused)
+        while True:
+            try:
+                values = next(rows)
+            except StopIteration:
+                return
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{refused.where}, behind row {refused.rows:,}: {error}; see task.errors") from error
+            try:
+                count = self.replaced
+                texts = [self._text(*cell, refused) for cell in zip(self.columns, values, strict=False)]
+                self.replaced = min(self.replaced, count + 1)
+            except ValueError as error:
+                refused.add(str(error))
+                texts = [""] * len(self.columns)
+            yield texts, values[len(self.columns) :]
+
+    def _text(self, column: str, value: Any, refused: Refused) -> str:
+        if value is None:
+            raise ValueError(f"{column} is missing; an empty text would be allowed")
+        if isinstance(value, list | dict):
+            raise ValueError(f"{column} holds a {type(value).__name__}, not text")
+        if isinstance(value, bytes):
+            text = value.decode(errors="surrogateescape")
+        else:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+        if text.isascii() or not SURROGATE.search(text):
+            return text
+        if self.errors == "replace":
+            self.replaced += 1
+            return SURROGATE.sub("\ufffd", text)
+        byte = undecodable(refused.where) if not refused.first and isinstance(refused.where, Path) else None
+        place = "" if byte is None else f", first at byte {byte:,} of the file"
+        raise ValueError(f"{column} has bytes that are no UTF-8{place}; task.errors=replace puts U+FFFD in their place")

@@ -1,0 +1,262 @@
+"""Collections of one's own: every kind of input gives the same documents, classes and splits."""
+
+import csv
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from collections_ import KINDS, write_kind, write_rows
+from hub import write_hub
+from reference import CONF
+
+from longdoc.tasks.documents import OwnDocuments
+
+CONFIG = yaml.safe_load((CONF / "task" / "documents.yaml").read_text())["task"]
+SPLITS = ("train", "validation", "test")
+ODD = [
+    "NA", "null", "None", "nan", "", "007", "1984", "1e5", "1.0", "true", " \n", "x", "👩‍👩‍👧", "日本語",
+    "two\r\nlines", 'a "quoted", text\twith a tab', "NUL \x00 inside", "a" * 100_000, "-1", "<p>&amp;</p>",
+]  # fmt: skip
+
+
+@pytest.fixture(name="make")
+def _make(tmp_path, monkeypatch):
+    """With the options of conf/task/documents.yaml."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    options = CONFIG | {"max_length": 64, "batch_tokens": 256, "seed": 0, "cache": str(tmp_path / "cache")}
+    options |= {"interaction": None, "workers": 0, "tokenizer": "bytes"}
+    del options["_target_"]
+
+    def make(path, state=None, **more):
+        task = OwnDocuments(**options | {"path": str(path)} | more)
+        task.state = state
+        return task
+
+    return make
+
+
+def texts(task, split):
+    documents = task.documents(split)
+    return [task.decode(documents.ids(row)) for row in range(len(documents))]
+
+
+def labelled(task, split):
+    labels = [task.classes[label] for label in task.documents(split).labels]
+    return list(zip(texts(task, split), labels, strict=True))
+
+
+def rows(count=40, names=("a", "b")):
+    labels = [names[i % len(names)] for i in range(count)]
+    return {"text": [f"document {i}" for i in range(count)], "label": labels}
+
+
+class TestInput:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_kind_gives_the_texts_as_they_stand(self, make, tmp_path, kind):
+        columns = {"text": [*ODD, *ODD], "label": ["x"] * len(ODD) + ["y"] * len(ODD)}
+        task = make(write_kind(tmp_path, kind, columns))
+        found = [row for split in SPLITS for row in labelled(task, split)]
+        assert sorted(found) == sorted(zip(*columns.values(), strict=True))
+
+    def test_every_kind_gives_the_same_splits_in_the_same_order(self, make, tmp_path):
+        columns = rows(60, ["9", "10", "2"])
+        found = []
+        for kind in KINDS:
+            task = make(write_kind(tmp_path, kind, columns))
+            assert task.classes == ["2", "9", "10"]
+            found.append([labelled(task, split) for split in SPLITS])
+        assert [len(split) for split in found[0]] == [48, 6, 6]
+        assert all(other == found[0] for other in found)
+
+    def test_numbers_are_the_text_that_is_written(self, make, tmp_path):
+        lines = "".join(f'{{"text": {number}, "label": "{"ab"[i % 2]}"}}\n' for i, number in enumerate(NUMBERS))
+        (tmp_path / "rows.jsonl").write_text(lines)
+        task = make(tmp_path / "rows.jsonl")
+        assert sorted(text for split in SPLITS for text in texts(task, split)) == sorted(NUMBERS)
+
+    def test_columns_of_whole_numbers_are_text(self, make, tmp_path):
+        task = make(write_rows(tmp_path / "rows.parquet", {"text": range(1980, 2000), "label": [True, False] * 10}))
+        assert sorted(text for split in SPLITS for text in texts(task, split)) == [str(i) for i in range(1980, 2000)]
+        assert task.classes == ["False", "True"]
+
+    def test_splits_of_files_stay_as_they_are_and_missing_ones_come_out_of_train(self, make, tmp_path):
+        write_rows(tmp_path / "train.csv", rows(40))
+        write_rows(tmp_path / "test.jsonl", {"text": ["p", "q"], "label": ["b", "b"]})
+        task = make(tmp_path)
+        assert labelled(task, "test") == [("p", "b"), ("q", "b")]
+        assert [len(task.documents(split)) for split in SPLITS] == [36, 4, 2]
+
+    def test_folders_of_texts_by_split(self, make, tmp_path):
+        for split, count in {"train": 20, "valid": 4, "test": 6}.items():
+            write_rows(tmp_path / split, rows(count))
+        task = make(tmp_path)
+        assert [len(task.documents(split)) for split in SPLITS] == [20, 4, 6]
+        assert task.classes == ["a", "b"]
+
+    def test_a_set_of_the_hub(self, make, tmp_path):
+        features = {"content": datasets.Value("string"), "label": datasets.ClassLabel(names=["pos", "neg"])}
+        splits = {"train": {"content": [f"t{i}" for i in range(20)], "label": [0, 1] * 10}}
+        splits["test"] = {"content": ["?", "!"], "label": [1, 0]}
+        task = make("hf:" + write_hub(tmp_path / "h", "default", features, splits))
+        assert task.classes == ["pos", "neg"]
+        assert labelled(task, "test") == [("?", "neg"), ("!", "pos")]
+        assert len(task.documents("validation")) == 2
+
+    def test_a_file_beside_it_may_be_the_test_split(self, make, tmp_path):
+        train = write_rows(tmp_path / "train.csv", rows(20))
+        test = write_rows(tmp_path / "new.csv", {"text": ["x", "y"], "label": ["b", "a"]})
+        task = make(train, test=test)
+        assert labelled(task, "test") == [("x", "b"), ("y", "a")]
+        assert [len(task.documents(split)) for split in SPLITS] == [18, 2, 2]
+
+    def test_a_single_file_is_scored_as_a_whole_without_the_training_data(self, make, tmp_path):
+        state = make(write_rows(tmp_path / "train.csv", rows(20))).learn()
+        (tmp_path / "train.csv").unlink()
+        new = write_rows(tmp_path / "new.csv", {"text": ["x", "y", "z"], "label": ["b", "b", "b"]})
+        assert labelled(make(new, state, test=new), "test") == [("x", "b"), ("y", "b"), ("z", "b")]
+        with pytest.raises(FileNotFoundError, match="has only the splits test; no validation"):
+            make(new, state, test=new).documents("validation")
+
+
+NUMBERS = ["1", "1.0", "1e3", "-0", "0.10", "12345678901234567890", "3", "4", "5", "6"]
+
+
+class TestSplits:
+    def test_they_are_recorded_row_by_row(self, make, tmp_path):
+        columns = rows(40)
+        task = make(write_rows(tmp_path / "rows.csv", columns))
+        task.prepare_data()
+        task.write_splits(tmp_path)
+        with (tmp_path / "splits.csv").open() as file:
+            recorded = list(csv.DictReader(file))
+        assert [int(line["row"]) for line in recorded] == list(range(1, 41))
+        for line in recorded:
+            text = texts(task, line["split"])[int(line["index"])]
+            assert text == columns["text"][int(line["row"]) - 1]
+
+    def test_no_group_is_in_two_splits(self, make, tmp_path):
+        columns = rows(100) | {"author": [f"author {i // 5}" for i in range(100)]}
+        task = make(write_rows(tmp_path / "rows.csv", columns), group="author")
+        author = dict(zip(columns["text"], columns["author"], strict=True))
+        found = [{author[text] for text in texts(task, split)} for split in SPLITS]
+        assert [len(authors) for authors in found] == [16, 2, 2]
+        assert len(set.union(*found)) == 20
+
+    def test_equal_documents_are_never_parted_and_those_of_files_are_counted(self, make, tmp_path):
+        columns = {"text": [f"document {i // 2}" for i in range(60)], "label": ["a", "a", "b", "b"] * 15}
+        task = make(write_rows(tmp_path / "one" / "rows.csv", columns))
+        task.prepare_data()
+        assert [counts["duplicate_rows"] for counts in task.describe().values()] == [0, 0, 0]
+        write_rows(tmp_path / "two" / "train.csv", rows(20))
+        write_rows(tmp_path / "two" / "validation.csv", {"text": ["document 3", "new"], "label": ["b", "b"]})
+        write_rows(tmp_path / "two" / "test.csv", {"text": ["new", "document 4", "else"], "label": ["b", "a", "a"]})
+        task = make(tmp_path / "two")
+        task.prepare_data()
+        assert [counts["duplicate_rows"] for counts in task.describe().values()] == [0, 1, 2]
+
+
+class TestLabels:
+    @pytest.mark.parametrize(
+        "test", [["2", "10"], [2, 10], [2.0, 10.0], ["2.0", "10.0"], np.array([2, 10], np.int8)], ids=str
+    )
+    def test_the_training_table_gives_the_numbers_whatever_the_test_split_has(self, make, tmp_path, test):
+        write_rows(tmp_path / "train.parquet", rows(30, [10, 9, 2]))
+        write_rows(tmp_path / "test.parquet", {"text": ["x", "y"], "label": test})
+        task = make(tmp_path)
+        assert task.classes == ["2", "9", "10"]
+        assert task.documents("test").labels.tolist() == [0, 2]
+
+    @pytest.mark.parametrize("train", [[True, False], ["true", "false"], ["1", "0"], [1, 0]], ids=str)
+    @pytest.mark.parametrize("test", [[False, True], ["False", "TRUE"], [0, 1]], ids=str)
+    def test_truth_values(self, make, tmp_path, train, test):
+        write_rows(tmp_path / "train.parquet", rows(20, train))
+        write_rows(tmp_path / "test.parquet", {"text": ["x", "y"], "label": test})
+        task = make(tmp_path)
+        assert task.documents("test").labels.tolist() == [0, 1]
+
+    def test_a_numbered_column_means_its_own_names(self, make, tmp_path):
+        for split, names, labels in (("train", ["a", "b"], [0, 1] * 10), ("test", ["b", "a"], [0, 1])):
+            label = datasets.ClassLabel(names=names)
+            features = datasets.Features({"text": datasets.Value("string"), "label": label})
+            table = pa.table({"text": [f"{split} {i}" for i in range(len(labels))], "label": labels})
+            pq.write_table(table.cast(features.arrow_schema), tmp_path / f"{split}.parquet")
+        task = make(tmp_path)
+        assert labelled(task, "test") == [("test 0", "b"), ("test 1", "a")]
+
+    def test_they_can_be_given_in_an_order(self, make, tmp_path):
+        path = write_rows(tmp_path / "rows.csv", rows(20, ["-1", "1"]))
+        task = make(path, labels=[1, 0, -1])
+        assert task.classes == ["1", "0", "-1"]
+        assert {name for split in SPLITS for _, name in labelled(task, split)} == {"1", "-1"}
+        with pytest.raises(ValueError, match=r"^10 of 20 rows .*rows\.csv, row 1: the label is missing: -1 stands for"):
+            make(path).classes  # noqa: B018
+
+    @pytest.mark.parametrize(
+        ("label", "why"),
+        [
+            ("c", "row 2: the label 'c' is not among the training table's: a, b"),
+            (None, "row 2: the label is missing$"),
+            ("-1", "row 2: the label is missing: -1 stands for none"),
+        ],
+    )
+    def test_what_training_does_not_know_is_named_with_file_and_row(self, make, tmp_path, label, why):
+        write_rows(tmp_path / "train.jsonl", rows(20))
+        write_rows(tmp_path / "test.jsonl", {"text": ["x", "y"], "label": ["a", label]})
+        with pytest.raises(ValueError, match=rf"^1 of 2 rows are refused; the first: .*test\.jsonl, {why}"):
+            make(tmp_path).documents("test")
+
+    def test_kinds_that_are_mixed_are_explained(self, make, tmp_path):
+        write_rows(tmp_path / "rows.jsonl", {"text": "abcdef", "label": [1, "2", 2, "1", "pos", 1]})
+        why = r"rows\.jsonl: the labels in label are of several kinds: numbers \(row 1: 1\), text \(row 5: pos\)"
+        with pytest.raises(ValueError, match=why):
+            make(tmp_path / "rows.jsonl").classes  # noqa: B018
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("columns", "options", "why"),
+        [
+            (rows(0), {}, r"rows\.csv has no rows"),
+            (rows(9, ["a"]), {}, r"rows\.csv: label holds one class only, a; it takes two"),
+            (rows(9, "abcdefghi"), {}, r"rows\.csv has 9 documents of 9 classes, by label: there must be several"),
+            (rows(9), {"text": "txt"}, r"rows\.csv has the columns text, label; it lacks txt"),
+            ({"p": "ab", "q": "cd", "r": "ef"}, {}, r"has the columns p, q, r: task\.label must name one; none has a"),
+            ({"text": "ab", "body": "cd", "label": "ef"}, {},
+             r"has the columns text, body, label: task\.text must name one; text and body could be it"),
+            ({"text": "ab", "label": "cd", "who": ["", "x"]}, {"group": "who"}, r"row 1: who is missing"),
+            ({"text": "aaaa", "label": "cdcd"}, {}, r"rows\.csv gives no validation and no test split: 1 that must"),
+        ],
+    )  # fmt: skip
+    def test_tables(self, make, tmp_path, columns, options, why):
+        path = write_rows(tmp_path / "rows.csv", columns)
+        with pytest.raises(ValueError, match=why):
+            make(path, **options).prepare_data()
+
+    def test_a_missing_text_is_refused_and_an_empty_one_is_not(self, make, tmp_path):
+        write_rows(tmp_path / "rows.jsonl", {"text": ["a", None, "", "b"], "label": [1, 2, 1, 2]})
+        with pytest.raises(
+            ValueError, match=r"^1 of 4 rows .*rows\.jsonl, row 2: text is missing; an empty text would"
+        ):
+            make(tmp_path / "rows.jsonl").classes  # noqa: B018
+
+    @pytest.mark.parametrize(
+        ("name", "why"),
+        [
+            ("reviws.csv", r"task\.path=.*reviws\.csv is not there: .* has no reviws\.csv, but reviews\.csv"),
+            ("reviews.pdf", r"task\.path=.*reviews\.pdf: a file is a \.parquet, \.csv, .*; texts lie in a folder"),
+            ("empty", r"empty holds no files: it needs train\.\{parquet,.*\} or folders <label>/\*\.txt"),
+            ("flat", r"flat holds texts without a label \(1\.txt, 2\.txt\): they must lie in folders named by their"),
+            ("named", r"named holds reviews\.csv: it needs .*; a file of another name is chosen by task\.path=FILE"),
+        ],
+    )
+    def test_paths(self, make, tmp_path, name, why):
+        (tmp_path / "empty").mkdir()
+        write_rows(tmp_path / "named" / "reviews.csv", rows(9))
+        for file in ("reviews.csv", "reviews.pdf", "flat/1.txt", "flat/2.txt"):
+            (tmp_path / file).parent.mkdir(exist_ok=True)
+            (tmp_path / file).write_text("text")
+        with pytest.raises((ValueError, FileNotFoundError), match=why):
+            make(tmp_path / name).classes  # noqa: B018

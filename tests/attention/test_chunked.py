@@ -1,13 +1,23 @@
 """Decayed and causal sums in every form: quadratic = chunked = step by step, in value and gradient."""
 
+import math
+
 import pytest
 import reference
 import torch
 from reference import FEATURE_MAPS, assert_agree, each, largest_tensor, random_mask, relative_error, with_gradients
 
 from longdoc.attention import chunked
-from longdoc.attention.chunked import CHUNK, chunked_sums
-from longdoc.attention.ops import NORMALIZERS, causal_linear_attention, linear_attention, step
+from longdoc.attention.chunked import CHUNK, chunked_sums, state_in_front
+from longdoc.attention.ops import (
+    NORMALIZERS,
+    attend_between,
+    attend_to,
+    causal_linear_attention,
+    gather,
+    linear_attention,
+    step,
+)
 from longdoc.attention.rotary import rotate
 
 B, H, F, E = 2, 3, 6, 5
@@ -60,6 +70,46 @@ def test_both_directions_equal_the_quadratic_form(kind, normalizer, masked, rota
         lambda q, k, v, a: reference.linear_attention(q, k, v, mask, positions, a, False, normalizer), *given
     )
     assert_agree(actual, expected)
+
+
+@pytest.mark.parametrize("kind", DECAYS)
+@pytest.mark.parametrize("normalizer", NORMALIZERS)
+@pytest.mark.parametrize("rotary", [False, True])
+@pytest.mark.parametrize("sizes", [[75], [40, 1, 34], [33] * 3])
+def test_pieces_between_their_sides_equal_the_quadratic_form(kind, normalizer, rotary, sizes):
+    positions = torch.arange(sum(sizes))
+    q, k, v, *log_decay = inputs(kind, sum(sizes), rotary)
+    pieces = []
+    for span in positions.split(sizes):
+        cut = [a if a.dim() == 1 else a[:, :, span] for a in log_decay]
+        turn = (lambda x, span=span: rotate(x, span)) if rotary else None
+        pieces.append((*(x[:, :, span] for x in (q, k, v)), cut[0] if cut else None, turn))
+    behind = [{}]
+    for _, k_piece, v_piece, decay, turn in reversed(pieces):
+        behind.append(gather(k_piece, v_piece, behind[-1], decay, turn))
+    whole, before, out = behind.pop(), {}, []
+    for q_piece, k_piece, v_piece, decay, turn in pieces:
+        if decay is None:
+            out.append(attend_to(q_piece, whole, turn, normalizer))
+            continue
+        mixed, before = attend_between(q_piece, k_piece, v_piece, before, behind.pop(), whole, decay, turn, normalizer)
+        out.append(mixed)
+    turned = positions if rotary else None
+    expected = reference.linear_attention(q, k, v, None, turned, *(log_decay or [None]), False, normalizer)
+    assert_agree([torch.cat(out, dim=2)], [expected])
+
+
+def test_a_state_in_front_does_not_drift_over_a_million_tokens():
+    """Half-lives of a million tokens, gathered in pieces in float32, against one float64 sum."""
+    tokens, rate = 2**20, torch.tensor([math.log(2) / 2**20])
+    k, v = torch.rand(1, 1, tokens, 1), torch.rand(1, 1, tokens, 1)
+    state = None
+    for start in reversed(range(0, tokens, 2**14)):
+        span = slice(start, start + 2**14)
+        state = state_in_front(k[:, :, span], v[:, :, span], -rate, state)
+    weighted = k.double() * torch.exp(-rate.double() * torch.arange(1, tokens + 1))[:, None]
+    expected = torch.stack([(weighted * v).sum(), weighted.sum()])
+    assert relative_error(state.flatten(), expected) < 1e-6
 
 
 @pytest.mark.usefixtures("group")

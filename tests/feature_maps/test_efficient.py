@@ -47,3 +47,12 @@ def test_gradients_reach_no_padding():
 def test_a_million_tokens_are_normalised_in_float32():
     k = torch.randn(1, 1, 1_000_000, 2)
     torch.testing.assert_close(PHI.key(k).double(), k.double().softmax(2), rtol=2e-6, atol=0)
+
+
+def test_a_summary_of_pieces_gives_the_keys_of_the_whole():
+    k = 50 * torch.randn(2, 2, 90, 8, dtype=torch.float64)
+    pieces, summary = k.split([40, 1, 49], dim=2), None
+    for piece in reversed(pieces):
+        summary = PHI.summarize(piece, summary)
+    within = torch.cat([PHI.key_within(piece, None, summary) for piece in pieces], dim=2)
+    torch.testing.assert_close(within, PHI.key(k), rtol=1e-12, atol=0)

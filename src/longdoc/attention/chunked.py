@@ -14,14 +14,15 @@ GROUP = 16  # chunk states that one small matrix of decays combines; groups are 
 
 def chunked_sums(
     q: Tensor, k: Tensor, v: Tensor, log_decay: Tensor | None = None, causal: bool = False,
-    state: Tensor | None = None, chunk: int = CHUNK,
+    state: Tensor | None = None, chunk: int = CHUNK, behind: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Numerator sum_j w_ij v_j, denominator sum_j w_ij, and the state behind the last token.
 
     w_ij = sum_f q_if k_jf exp(-|c_if - c_jf|), c the inclusive cumulative sum of ``log_decay`` <= 0; causal: j <= i.
 
     q, k (B, H, N, F), v (B, H, N, E); log_decay (H,), (B, H, N), (B, H, N, F) or None for 0; state (B, H, F, E+1)
-    float64 or None, what was read before (causal alone): sums of k_j [v_j, 1]ᵀ, decayed up to its last token.
+    float64 or None, what was read before: sums of k_j [v_j, 1]ᵀ, decayed up to its last token; behind, likewise, what
+    follows (not if causal), see ``state_in_front``.
     -> (B, H, N, E), (B, H, N, 1), (B, H, F, E+1) float64.
     """
     tokens = q.shape[2]
@@ -44,9 +45,9 @@ def chunked_sums(
     # enter: from a chunk's start to each of its tokens; leave: from behind each to its end.
     enter, leave = c.exp(), (c[..., -1:, :] - c).exp()
     sides = [(enter, leave)] if causal else [(enter, leave), (leave, enter)]
-    of_values, of_ones = (None, None) if state is None else state.to(q.dtype).split([v.shape[-1], 1], dim=-1)
     ends = []
-    for reverse, (read, write) in zip((False, True), sides, strict=False):
+    for reverse, beyond, (read, write) in zip((False, True), (state, behind), sides, strict=False):
+        of_values, of_ones = (None, None) if beyond is None else beyond.to(q.dtype).split([v.shape[-1], 1], dim=-1)
         # Values and the ones of the denominator apart: rows of E + 1 numbers would fit no vector register.
         written = k * write
         values, end = _scan(written.mT @ v, totals, reverse, of_values)
@@ -60,6 +61,22 @@ def chunked_sums(
     if state is not None:
         end = end + state * totals.double().sum(2).exp()[..., None]
     return numerator.flatten(2, 3)[:, :, :tokens], denominator.flatten(2, 3)[:, :, :tokens], end
+
+
+def state_in_front(k: Tensor, v: Tensor, log_decay: Tensor | None = None, behind: Tensor | None = None) -> Tensor:
+    """What tokens in front of these read of them, and of those that follow: the ``behind`` of the tokens in front.
+
+    Sums of k_j [v_j, 1]ᵀ, decayed from the first token's front up to j; shapes as of chunked_sums -> (B, H, F, E+1)
+    float64. Sums within one call are of the type of k.
+    """
+    c = _cumulative(None if log_decay is None else log_decay.double(), k.shape[2], 0, k.shape[2])
+    if c is not None:
+        c = c[:, :, 0]
+        k = k * c.exp().to(k.dtype)
+    state = torch.cat([k.mT @ v, k.sum(2)[..., None]], dim=-1).double()
+    if behind is None:
+        return state
+    return state + (behind if c is None else behind * c[:, :, -1, :, None].exp())
 
 
 def _pad(x: Tensor, padding: int, axis: int = 2) -> Tensor:

@@ -74,11 +74,15 @@ class LinearAttention(nn.Module):
             k = self.feature_map.key(k.to(wide), positions, mask)
             turn = partial(rotate, positions=positions) if rotary and positions is not None else None
             out = self._attend(q, k, v.to(wide), mask, log_decay, turn, state)
-            if self.norm is not None:
-                # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels the factor. Small sums
-                # stay: rounding errors of terms that cancel would come out as large as anything.
-                out = self.norm(out / out.detach().abs().amax(-1, keepdim=True).clamp(min=1))
-            return out.to(dtype)
+            return self.finish(out).to(dtype)
+
+    def finish(self, out: Tensor) -> Tensor:
+        """The norm of the normalizer ``none`` over (B, H, N, D); else nothing."""
+        if self.norm is None:
+            return out
+        # Sums of lifted keys reach 1e26, whose square no float32 holds; the norm cancels the factor. Small sums
+        # stay: rounding errors of terms that cancel would come out as large as anything.
+        return self.norm(out / out.detach().abs().amax(-1, keepdim=True).clamp(min=1))
 
     def _attend(
         self,

@@ -57,13 +57,24 @@ class MultiHeadAttention(nn.Module):
         state: dict[str, Any] | None = None,
     ) -> Tensor:
         """(B, N, M), mask (B, N), positions (N,) or (B, N), the mixer's state -> (B, N, M)."""
-        q, k, v = (
-            part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for part in (nn.functional.linear(x, w) for w in self.qkv.weight.chunk(3))
-        )
-        q, k = self.query_norm(q), self.key_norm(k)
-        read = v.transpose(1, 2).flatten(2) if self.reads_values else x
-        mixed = self.mixer(q, k, v, read, mask, positions, self.rotary, state).transpose(1, 2).flatten(2)
+        k, v, read = self.keys_values(x)
+        return self.join(x, self.mixer(self.queries(x), k, v, read, mask, positions, self.rotary, state))
+
+    def queries(self, x: Tensor) -> Tensor:
+        """(B, N, M) -> (B, H, N, D)."""
+        return self.query_norm(self._heads(x, 0))
+
+    def keys_values(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, N, M) -> keys and values (B, H, N, D), and what a decay reads, (B, N, H·D)."""
+        k, v = self.key_norm(self._heads(x, 1)), self._heads(x, 2)
+        return k, v, v.transpose(1, 2).flatten(2) if self.reads_values else x
+
+    def _heads(self, x: Tensor, part: int) -> Tensor:
+        return nn.functional.linear(x, self.qkv.weight.chunk(3)[part]).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def join(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """The input (B, N, M) and the mixed values (B, H, N, D) -> (B, N, M)."""
+        mixed = mixed.transpose(1, 2).flatten(2)
         if self.gate is not None:
             mixed = mixed * nn.functional.silu(self.gate(x))
         return self.out(mixed)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from longdoc.attention.chunked import CHUNK, chunked_sums
+from longdoc.attention.chunked import CHUNK, chunked_sums, state_in_front
 
 # A float32 product over this many tokens is exact to ~1e-6; longer sums go chunk by chunk into float64.
 SUM_CHUNK = 16_384
@@ -164,3 +164,59 @@ def step(
         return numerator, new
     total, count = read("values", one, one, 1.0)
     return _normalize(numerator, denominator, total / count, count, normalizer), new
+
+
+def gather(k: Tensor, v: Tensor, behind: State, log_decay: Tensor | None = None, rotate: Rotate | None = None) -> State:
+    """The state in front of a piece of a document, from the state behind it, {} at the end.
+
+    What a document's pieces, from the last to the first, add up to: without decay, all that a query needs of it.
+    """
+    new = {"sums": state_in_front(k, v, log_decay, behind.get("sums"))}
+    if rotate is not None:
+        new["turned"] = state_in_front(rotate(k), v, log_decay, behind.get("turned"))
+    new["values"] = state_in_front(torch.ones_like(v[..., :1]), v, None, behind.get("values"))
+    return new
+
+
+def attend_to(q: Tensor, whole: State, rotate: Rotate | None = None, normalizer: str = "sum") -> Tensor:
+    """``linear_attention`` without decay of a piece's queries to a document that ``gather`` has been through."""
+    numerator, denominator = (q @ whole["sums"].to(q.dtype)).split([whole["sums"].shape[-1] - 1, 1], dim=-1)
+    if rotate is not None:
+        numerator = (rotate(q) @ whole["turned"].to(q.dtype))[..., :-1]
+    return _normalize_whole(numerator, denominator, whole, normalizer)
+
+
+def attend_between(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    before: State,
+    behind: State,
+    whole: State,
+    log_decay: Tensor,
+    rotate: Rotate | None = None,
+    normalizer: str = "sum",
+) -> tuple[Tensor, State]:
+    """``linear_attention`` of a piece, between what was read ``before`` it and what ``gather`` found ``behind`` it.
+
+    Returns the output and the state behind its last token, the ``before`` of the next piece; {} at the start.
+    """
+    new: State = {}
+
+    def sums(name: str, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        numerator, denominator, new[name] = chunked_sums(
+            q, k, v, log_decay, state=before.get(name), behind=behind.get(name)
+        )
+        return numerator, denominator
+
+    numerator, denominator = sums("sums", q, k)
+    if rotate is not None:
+        numerator, _ = sums("turned", rotate(q), rotate(k))
+    return _normalize_whole(numerator, denominator, whole, normalizer), new
+
+
+def _normalize_whole(numerator: Tensor, denominator: Tensor, whole: State, normalizer: str) -> Tensor:
+    if normalizer == "none":
+        return numerator
+    total, count = whole["values"].to(numerator.dtype).split([numerator.shape[-1], 1], dim=-1)
+    return _normalize(numerator, denominator, total / count, count, normalizer)

@@ -47,5 +47,21 @@ class FeatureMap(nn.Module):
         """Features of keys, as ``query``."""
         return self(k)
 
+    def summarize(self, k: Tensor, known: Tensor | None = None) -> Tensor | None:
+        """What ``key_within`` needs to know of a sequence, read in pieces k (B, H, N, D); None: nothing.
+
+        known: of the pieces before.
+        """
+        return None
+
+    @property
+    def reads_pieces(self) -> bool:
+        """Whether ``key_within`` can be had: a map that is not ``causal`` has to say how to ``summarize``."""
+        return self.causal or type(self).summarize is not FeatureMap.summarize
+
+    def key_within(self, k: Tensor, positions: Tensor | None, summary: Tensor | None) -> Tensor:
+        """Features of the keys of a piece, (B, H, N, D) -> (B, H, N, F), from the summary of the whole sequence."""
+        return self.key(k, positions)
+
     def on_optimizer_step(self, step: int) -> None:
         """Called after optimizer step ``step`` (1, 2, ...): the only moment at which random features may change."""

@@ -1,5 +1,6 @@
 """Softmax over features for queries, over the sequence for keys."""
 
+import torch
 from torch import Tensor
 
 from longdoc.feature_maps.base import FeatureMap
@@ -27,3 +28,13 @@ class Efficient(FeatureMap):
         # Not k.softmax(2): on CPU it adds tokens one after the other, and errs by 2e-5 at a million in float32.
         features = (k - k.detach().amax(2, keepdim=True)).exp()
         return features / features.sum(2, keepdim=True)
+
+    def summarize(self, k: Tensor, known: Tensor | None = None) -> Tensor:
+        """log sum exp(k) over the tokens, (B, H, 1, D), float64."""
+        largest = k.amax(2, keepdim=True)
+        found = (k - largest).exp().sum(2, keepdim=True).double().log() + largest
+        return found if known is None else torch.logaddexp(found, known)
+
+    def key_within(self, k: Tensor, positions: Tensor | None, summary: Tensor | None) -> Tensor:
+        assert summary is not None
+        return (k - summary.to(k.dtype)).exp()

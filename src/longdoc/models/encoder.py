@@ -29,10 +29,19 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None, positions: Tensor, state: dict[str, Any] | None = None) -> Tensor:
-        normed = self.attention_norm(x)
-        if self.convolution is not None:
-            normed = self.convolution(normed, mask, None if state is None else state.setdefault("convolution", {}))
+        normed = self.read(x, mask, state)
         mixed = self.attention(normed, mask, positions, None if state is None else state.setdefault("attention", {}))
+        return self.join(x, mixed)
+
+    def read(self, x: Tensor, mask: Tensor | None = None, state: dict[str, Any] | None = None) -> Tensor:
+        """What attention reads of x (B, N, M)."""
+        normed = self.attention_norm(x)
+        if self.convolution is None:
+            return normed
+        return self.convolution(normed, mask, None if state is None else state.setdefault("convolution", {}))
+
+    def join(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """x and what attention made of it -> the block's output, each (B, N, M)."""
         x = x + self.dropout(mixed)
         return x + self.dropout(self.feedforward(self.feedforward_norm(x)))
 
@@ -106,20 +115,28 @@ class Encoder(nn.Module):
         state: of a causal encoder, what it has read of these B streams, {} at first; it is brought up to date in place,
         and the next piece goes on from it. It holds tensors, numbers, lists and dicts alone, so torch.save keeps it.
         """
-        embedded = self.embedding(ids)
         positions = token_positions(ids, mask)
         states: list[Any] = [None] * len(self.blocks)
         if state is not None:
             if not self.causal or mask is not None:
                 raise ValueError("a state needs attention.causal=true in every block, and pieces without padding")
             before = state.get("tokens", 0)
-            for module in self.modules():
-                if isinstance(module, LearnedPositions | FeatureMap):
-                    module.require(before + ids.shape[1])
+            self.require(before + ids.shape[1])
             positions, state["tokens"] = positions + before, before + ids.shape[1]
             states = state.setdefault("blocks", [{} for _ in self.blocks])
-        x = embedded if self.positions is None else embedded + self.positions(positions).to(embedded.dtype)
-        x = self.dropout(x)
+        x, embedded = self.embed(ids, positions)
         for block, known in zip(self.blocks, states, strict=True):
             x = block(x, mask, positions, known)
         return self.norm(x), embedded
+
+    def embed(self, ids: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        """ids (B, N) at positions (N,) or (B, N) -> what the first block reads, and token embeddings, (B, N, M)."""
+        embedded = self.embedding(ids)
+        x = embedded if self.positions is None else embedded + self.positions(positions).to(embedded.dtype)
+        return self.dropout(x), embedded
+
+    def require(self, tokens: int) -> None:
+        """Raises ValueError if positions cannot tell so many tokens apart, for documents read in pieces."""
+        for module in self.modules():
+            if isinstance(module, LearnedPositions | FeatureMap):
+                module.require(tokens)

@@ -1,6 +1,7 @@
 """From tokens to one vector a document, blind to padding."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -63,3 +64,26 @@ class Pooling(nn.Module):
         if self.per_token:
             return [hidden]
         return [_mean(embedded, mask) if name == "embeddings" else POOLS[name](hidden, mask) for name in self.kinds]
+
+    def gather(self, pools: dict[str, Any], hidden: Tensor, embedded: Tensor) -> None:
+        """Brings ``pools``, {} at first, up to date with a piece (B, N, M) of documents of equal length, unpadded."""
+        for kind in self.kinds:
+            pools[kind] = _gathered(kind, pools.get(kind), embedded if kind == "embeddings" else hidden)
+
+    def gathered(self, pools: dict[str, Any], tokens: int) -> list[Tensor]:
+        """What ``forward`` gives for all ``tokens``, means in float64; with ``none`` for the last token, (B, M)."""
+        means = ("mean", "embeddings")
+        return [pools[kind] / tokens if kind in means else pools[kind] for kind in self.kinds]
+
+
+def _gathered(kind: str, known: Tensor | None, x: Tensor) -> Tensor:
+    """A pool over what was read before and x (B, N, M) behind it: (B, M); sums for means, float64."""
+    if kind in ("mean", "embeddings"):
+        total = x.double().sum(1)
+        return total if known is None else known + total
+    if kind == "max":
+        highest = x.amax(1)
+        return highest if known is None else torch.maximum(known, highest)
+    if kind == "first":
+        return x[:, 0].clone() if known is None else known
+    return x[:, -1].clone()  # last, and none

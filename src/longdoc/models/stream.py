@@ -30,29 +30,12 @@ class Stream:
     def read(self, ids: Tensor) -> Tensor:
         """The next piece, ids (B, N) long, no padding, N >= 1 -> the encoder's output for it (B, N, M)."""
         hidden, embedded = self.model.encoder(ids, None, self.state["encoder"])
-        pools = self.state["pools"]
-        for kind in self.model.pooling.kinds:
-            pools[kind] = _update(kind, pools.get(kind), embedded if kind == "embeddings" else hidden)
+        self.model.pooling.gather(self.state["pools"], hidden, embedded)
         return hidden
 
     @torch.no_grad()
     def logits(self) -> Tensor:
         """Of the documents as far as they were read: (B, C); with the pooling ``none``, of their last tokens."""
-        pools, tokens = self.state["pools"], self.state["encoder"]["tokens"]
-        sums = ("mean", "embeddings")
-        pooled = [pools[kind] / tokens if kind in sums else pools[kind] for kind in self.model.pooling.kinds]
+        pooled = self.model.pooling.gathered(self.state["pools"], self.state["encoder"]["tokens"])
         dtype = next(self.model.head.parameters()).dtype
         return self.model.score([pool.to(dtype) for pool in pooled])
-
-
-def _update(kind: str, known: Tensor | None, x: Tensor) -> Tensor:
-    """A pool over what was read before and x (B, N, M) behind it: (B, M); sums for means, float64."""
-    if kind in ("mean", "embeddings"):
-        total = x.double().sum(1)
-        return total if known is None else known + total
-    if kind == "max":
-        highest = x.amax(1)
-        return highest if known is None else torch.maximum(known, highest)
-    if kind == "first":
-        return x[:, 0].clone() if known is None else known
-    return x[:, -1].clone()  # last, and none

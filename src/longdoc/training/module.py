@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from longdoc.feature_maps import FeatureMap
-from longdoc.models import Classifier
+from longdoc.models import Classifier, whole
 from longdoc.training.budget import Budget
 from longdoc.training.schedule import Schedule
 from longdoc.training.scores import Batch, MultiLabelScores, Scores, TokenScores, label_weights
@@ -126,8 +126,8 @@ class ClassifierModule(pl.LightningModule):
         self.scores = self._scores()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        # forward() itself, not the compiled call: evaluation would compile every shape a second time.
-        self.scores.update(self.model.forward(batch["ids"], batch["mask"]), batch)
+        # Not the compiled call: evaluation would compile every shape a second time.
+        self.scores.update(whole.logits(self.model, batch["ids"], batch["mask"]), batch)
 
     def test_step(self, batch: Batch, batch_idx: int) -> None:
         self.validation_step(batch, batch_idx)

@@ -1,14 +1,18 @@
 """From a config to a model and a task, and from a checkpoint back to both."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from huggingface_hub import ModelHubMixin
+from torch import Tensor
 
+from longdoc import __version__
 from longdoc.build import TRUSTED, allow, build
 from longdoc.models import Classifier
+from longdoc.results.record import read_record
 from longdoc.tasks.base import Task
 
 if TYPE_CHECKING:
@@ -53,12 +57,13 @@ def check_causal(task: Task, model: Classifier) -> None:
 
 
 @dataclass
-class Loaded:
-    """What a checkpoint holds: the model in evaluation mode, the run's plain config, and the task's state.
+class Loaded(ModelHubMixin):
+    """A trained classifier: the model in evaluation mode, the run's plain config, and the task's state.
 
     trusted: the packages whose classes are built from it.
     multi_label: whether a document has any number of classes. thresholds: then the probability from which on it has
         one, for each class; None is 0.5.
+    metrics: what its run found, by name.
     """
 
     model: Classifier
@@ -68,12 +73,56 @@ class Loaded:
     trusted: tuple[str, ...] = ("longdoc",)
     multi_label: bool = False
     thresholds: list[float] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+
+    def __new__(cls, *_: Any, **__: Any) -> "Loaded":
+        return object.__new__(cls)  # the mixin's would take the arguments for a config of its own
 
     def predict(self, texts: Iterable[str], **options: Any) -> "list[Prediction]":
         """Classifies texts; see ``longdoc.prediction.predict``, whose ``options`` these are."""
         from longdoc.prediction import predict  # which evaluates, as training does, and so knows this module
 
         return predict(self, [texts] if isinstance(texts, str) else texts, **options)
+
+    def save(self, folder: str | Path) -> None:
+        """Writes config.json, model.safetensors and a model card, README.md, from which alone ``load`` builds it."""
+        from longdoc.folder import model_card, write_folder
+
+        payload = {
+            "version": VERSION, "config": self.config, "task": self.task_state, "step": self.step,
+            "multi_label": self.multi_label, "thresholds": self.thresholds, "temperature": self.model.temperature,
+            "metrics": self.metrics,
+        }  # fmt: skip
+        parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        card = model_card(payload, parameters, self._reads_texts(), __version__)
+        write_folder(Path(folder), payload, self.model.state_dict(), card)
+
+    def _reads_texts(self) -> bool:
+        try:
+            return bool(self.task().tokenizer)
+        except TypeError:
+            return False
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        self.save(save_directory)
+
+    @classmethod
+    def from_pretrained(  # type: ignore[override]
+        cls, pretrained_model_name_or_path: str | Path, trusted: str | Iterable[str] = (), revision: str | None = None
+    ) -> "Loaded":
+        """``load``, by the name that the hub's libraries give it."""
+        return load(pretrained_model_name_or_path, trusted, revision)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Saves to the hub, under ``repo_id``; ``options`` are those of ``huggingface_hub.ModelHubMixin.push_to_hub``.
+
+        Returns the commit's address; raises OSError, in a sentence, if the hub does not take it.
+        """
+        try:
+            return super().push_to_hub(repo_id, **options)
+        except Exception as error:  # of the network and the hub, of every kind
+            why = " ".join(str(error).split())
+            raise OSError(f"{repo_id} was not pushed ({why}); it needs the network, and `hf auth login`") from error
 
     def task(self, data: str | None = None, max_length: int | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding.
@@ -100,33 +149,57 @@ class Loaded:
         return task
 
 
-def load(path: str | Path, trusted: str | Iterable[str] = ()) -> Loaded:
+def load(name: str | Path, trusted: str | Iterable[str] = (), revision: str | None = None) -> Loaded:
     """Rebuilds a classifier from a checkpoint alone: float32, not compiled, on the CPU.
 
+    name: a checkpoint's file, a folder that ``Loaded.save`` wrote, or such a folder's id on the Hugging Face hub.
     trusted: your own modules, by their top-level names, whose classes may be built beside longdoc's; what the
     checkpoint itself says of trust is not believed.
+    revision: of the hub: a branch, tag or commit.
 
     Raises ValueError with one sentence if the file is not a checkpoint of longdoc, or needs a module not trusted.
     """
-    path, packages = Path(path), ("longdoc", *allow(trusted))
-    if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there; a run's checkpoints are in its folder's checkpoints/")
-    try:
-        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-        payload = checkpoint["longdoc"]
-    except Exception as error:
-        raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
+    path, packages = Path(name), ("longdoc", *allow(trusted))
+    if path.is_file():
+        payload, weights = _read_checkpoint(path)
+        metrics = _metrics(path)
+    else:
+        from longdoc.folder import HUB_ID, download, read_folder
+
+        if not path.exists() and (path.suffix == ".ckpt" or not HUB_ID.fullmatch(str(name))):
+            raise FileNotFoundError(f"{path} is not there; a run's checkpoints are in its folder's checkpoints/")
+        payload, weights = read_folder(path if path.is_dir() else download(str(name), revision))
+        metrics = payload.get("metrics", {})
     if payload["version"] != VERSION:
         raise ValueError(f"{path} is a checkpoint of version {payload['version']}; this longdoc reads {VERSION}")
     state = payload["task"]
     model = build_classifier(payload["config"], state["vocab_size"], len(state["classes"]), packages)
-    weights = {name.removeprefix(PREFIX): weight for name, weight in checkpoint["state_dict"].items()}
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:
         raise ValueError(f"{path}: the weights do not fit the config beside them ({error})") from error
     model.temperature = payload.get("temperature", 1.0)
     return Loaded(
-        model.eval(), payload["config"], state, checkpoint["global_step"], packages,
-        payload.get("multi_label", False), payload.get("thresholds"),  # older ones say nothing of any
+        model.eval(), payload["config"], state, payload["step"], packages,
+        payload.get("multi_label", False), payload.get("thresholds"), metrics,  # older ones say nothing of any
     )  # fmt: skip
+
+
+def _read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What it says of itself, and the model's weights."""
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+        payload = checkpoint["longdoc"] | {"step": checkpoint["global_step"]}
+    except Exception as error:
+        raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
+    return payload, {name.removeprefix(PREFIX): weight for name, weight in checkpoint["state_dict"].items()}
+
+
+def _metrics(path: Path) -> dict[str, float]:
+    """What the run found of this checkpoint, if it lies where it was tested."""
+    try:
+        record = read_record(path.parents[1])
+    except (OSError, ValueError, IndexError):
+        return {}
+    tested = record.get("selection", {}).get("checkpoint") == path.relative_to(path.parents[1]).as_posix()
+    return record["metrics"] if tested and record["status"] == "finished" else {}

@@ -26,8 +26,8 @@ from longdoc.export import load
 from longdoc.prediction import names, predictions
 from longdoc.prediction_files import check_suffix, to_rows, write
 from longdoc.results.comparison import variant
-from longdoc.results.metrics import METRICS, absent, class_table, per_class
-from longdoc.results.record import mixing
+from longdoc.results.metrics import METRICS, absent, class_table, number, per_class
+from longdoc.results.record import mixing, plain
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.training.scores import Scores, TokenScores
 
@@ -85,7 +85,7 @@ def table(records: list[dict[str, Any]]) -> Table:
         if record["error"]:
             shown.add_row(Text(record["checkpoint"]), Text(record["error"], style="red"))
             continue
-        values = {key.partition("/")[2]: f"{value:.4f}" for key, value in record["metrics"].items()}
+        values = {key.partition("/")[2]: number(value, 4) for key, value in record["metrics"].items()}
         row = (record["task"], record["variant"], str(record["rows"]), *(values.get(name, "") for name in metrics))
         shown.add_row(Text(record["checkpoint"]), *row)
     return shown
@@ -121,7 +121,7 @@ def main() -> int:
     output = options.output or first.with_suffix(f".{options.split}.json")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(records, indent=2) + "\n")
+        output.write_text(json.dumps(plain(records), indent=2) + "\n")
     except OSError as error:
         sys.exit(f"evaluate.py: the results cannot be written to {output}: {error.strerror}")
     console.print(f"written to {output}", soft_wrap=True, highlight=False)

@@ -152,3 +152,10 @@ def test_the_table_of_classes_of_tokens_is_that_of_scikit_learn():
     expected = precision_recall_fscore_support(labels.flatten(), logits.argmax(-1).flatten())
     for name, column in zip(("precision", "recall", "f1", "support"), expected, strict=True):
         assert scores.per_class()[name] == pytest.approx(column.tolist())
+
+
+def test_without_a_document_there_is_no_score():
+    for scores in (Scores(2), MultiLabelScores(2)):
+        assert scores.rows == 0
+        with pytest.raises(ValueError, match=r"^no document was scored: the split has none$"):
+            scores.metrics()

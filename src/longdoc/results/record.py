@@ -42,18 +42,22 @@ _VARIANT_KEYS = (
 _NO_VARIANT_KEYS = ("encoder.attention.causal",)
 
 
-def _plain(value: Any, at: str) -> Any:
+def plain(value: Any, at: str = "") -> Any:
+    """``value`` as JSON can hold it: NaN and infinity are null, tuples lists; ``at`` is where in a record it stands.
+
+    Raises TypeError, naming the key, for a value that is not plain JSON.
+    """
     if value is None or isinstance(value, bool | str | int):
         return value
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        return [_plain(item, f"{at}[{i}]") for i, item in enumerate(value)]
+        return [plain(item, f"{at}[{i}]") for i, item in enumerate(value)]
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
                 raise TypeError(f"{at or 'record'}: the key {key!r} is not a string")
-        return {key: _plain(item, f"{at}.{key}" if at else key) for key, item in value.items()}
+        return {key: plain(item, f"{at}.{key}" if at else key) for key, item in value.items()}
     raise TypeError(f"{at}: {type(value).__name__} is not plain JSON (str, int, float, bool, None, list, dict)")
 
 
@@ -66,8 +70,12 @@ def write_record(folder: str | Path, record: Mapping[str, Any]) -> Path:
 
     Raises TypeError, naming the key, for a value that is not plain JSON.
     """
-    plain = _plain({"schema_version": SCHEMA_VERSION} | dict(record), "")
-    text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = (
+        json.dumps(
+            plain({"schema_version": SCHEMA_VERSION} | dict(record)), indent=2, ensure_ascii=False, allow_nan=False
+        )
+        + "\n"
+    )
     path = Path(folder) / FILE_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{FILE_NAME}.{os.getpid()}")

@@ -78,9 +78,11 @@ class Scores:
     @property
     def rows(self) -> int:
         """The number of documents seen."""
-        return len(torch.cat([index for index, _, _ in self.parts]).unique())
+        return len({row for index, _, _ in self.parts for row in index.tolist()})
 
     def _means(self) -> tuple[Tensor, Tensor, Tensor]:
+        if not self.parts:
+            raise ValueError("no document was scored: the split has none")
         index, label, windows = (torch.cat(part) for part in zip(*self.parts, strict=True))
         rows, inverse = index.unique(return_inverse=True)
         total = torch.zeros(len(rows), self.classes, dtype=torch.float64).index_add_(0, inverse, windows)

@@ -24,6 +24,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 from rich.console import Console
 
+from longdoc.baseline_run import baseline_config, check_baseline, describe_baseline, run_baseline
 from longdoc.build import TRUSTED, allow, build
 from longdoc.calibration import calibrate, check_calibration
 from longdoc.command_line import check_is_read, trust
@@ -52,8 +53,8 @@ from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughp
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 
 KEYS = {
-    "attention", "calibration", "callbacks", "decay", "encoder", "feature_map", "head", "interaction", "logger",
-    "optimizer", "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
+    "attention", "baseline", "calibration", "callbacks", "decay", "encoder", "feature_map", "head", "interaction",
+    "logger", "optimizer", "pooling", "protocol", "resume", "scheduler", "seed", "task", "trainer", "trust",
 }  # fmt: skip
 PROJECT = Path(__file__).resolve().parent
 PROTOCOLS = PROJECT / "conf" / "protocol"
@@ -91,7 +92,7 @@ def plain_config(cfg: DictConfig, folder: Path) -> dict[str, Any]:
     if cfg.resume is None:
         check_is_read(config["attention"], choices, hydra_config.overrides.task)
         check_protocol(PROTOCOLS, choices["protocol"], choices, config["scheduler"])
-        return config
+        return baseline_config(config, hydra_config.overrides.task) if choices["baseline"] else config
     resumed = OmegaConf.load(folder / "config.yaml")
     resumed.trust = config["trust"]  # the saved one is not believed
     for override in hydra_config.overrides.task:
@@ -243,7 +244,7 @@ def report(folder: Path, record: dict[str, Any]) -> None:
         if counts["truncated_rows"] and split == "test":
             console.print(f"  {counts['truncated_rows']} documents of the {split} split were read in part, "
                           f"{counts['truncated_tokens']:,} tokens left out")  # fmt: skip
-    if record["validation_seconds"] > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing
+    if record.get("validation_seconds", 0) > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing
         share = record["validation_seconds"] / record["train_seconds"]
         console.print(f"  validation took {share:.0%} of the training time; a larger trainer.val_check_interval helps")
     if record.get("departures"):
@@ -255,12 +256,19 @@ def report(folder: Path, record: dict[str, Any]) -> None:
     if record.get("per_class") and (missing := absent(record["per_class"])):
         console.print(f"  in no document of the test split: {', '.join(missing)}")
     console.print(
-        f"test {metrics_text(metrics, 'test')}, by {selection['checkpoint']} of step {selection['step']} "
-        f"(best {selection['metric']}), {record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
+        f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(selection)}, "
+        f"{record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
     )
     console.print(f"run folder: {shown}")
+    if "checkpoint" not in selection:
+        return
     evaluate_script = Path(os.path.relpath(PROJECT / "scripts" / "evaluate.py"))
     console.print(f"evaluate:   python {evaluate_script} {shlex.quote(str(shown / selection['checkpoint']))}")
+
+
+def checkpoint_text(selection: dict[str, Any]) -> str:
+    """Which checkpoint was scored, and why."""
+    return f"{selection['checkpoint']} of step {selection['step']} (best {selection['metric']})"
 
 
 @hydra.main(config_path="conf", config_name="train", version_base="1.3")
@@ -283,13 +291,19 @@ def main(cfg: DictConfig) -> float:
     try:
         pl.seed_everything(config["seed"], verbose=False)
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
-        check_labels(task, config["pooling"])
-        check_pairs(task, config.get("interaction"))
-        check_calibration(task, config.get("calibration"))
+        baseline = build(config["baseline"]) if "baseline" in config else None
+        if baseline:
+            check_baseline(baseline, config["choices"]["baseline"], task)
+        else:
+            check_labels(task, config["pooling"])
+            check_pairs(task, config.get("interaction"))
+            check_calibration(task, config.get("calibration"))
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)
-        wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config["logger"] else None
+        if baseline:
+            record |= describe_baseline(baseline, task, record)
+        wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
         record = previous | {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record
         record.pop("error", None)
@@ -297,8 +311,12 @@ def main(cfg: DictConfig) -> float:
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)
         task.write_splits(folder)
-        module = fit(config, folder, task, record)
-        test(folder, task, record, module)
+        if baseline:
+            console.print(f"fitting {record['baseline']}")
+            run_baseline(baseline, task, record)
+        else:
+            module = fit(config, folder, task, record)
+            test(folder, task, record, module)
         status = "finished"
     except (SystemExit, KeyboardInterrupt):
         status = "interrupted"

@@ -8,6 +8,7 @@ from results.records import made
 
 from longdoc.results import Record, config_hash
 from longdoc.results.comparison import compare, summarize, variant
+from longdoc.results.table import to_markdown
 
 SOFTMAX = [0.40, 0.44, 0.45]
 ELU = [0.50, 0.52, 0.57]
@@ -162,3 +163,30 @@ def test_other_documents_under_the_same_counts_are_noted():
         [made(splits=of(ours)), made("softmax", splits=of(ours)), made("softmax", seed=2, splits=of(old))]
     )
     assert not [note for note in group.notes if "content" in note]
+
+
+def test_baselines_stand_beside_every_run_on_the_same_documents() -> None:
+    def baseline(name: str, accuracy: float, **others: Any) -> dict[str, Any]:
+        words = {"attention": None, "feature_map": None, "encoder": None, "max_length": None, "budget": {}}
+        return made(accuracy=accuracy, baseline=name, run_id=name, config_hash=name, **words | others)
+
+    other = {"splits": {name: {"rows": 7} for name in ("train", "validation", "test")}}
+    records = [
+        made("softmax", accuracy=0.6), made(accuracy=0.7, max_length=512), made(accuracy=0.5, task="text"),
+        baseline("tfidf", 0.9), baseline("tfidf 512", 0.8, max_length=512), baseline("tfidf", 0.4, **other),
+    ]  # fmt: skip
+    groups, _ = compare(records)
+    shown = {group.title: [(row.variant, row.accuracy_difference) for row in group.baselines] for group in groups}
+    assert shown == {
+        "listops · longdoc": [("tfidf", None)],  # of other documents
+        "listops · longdoc · 512 tokens · small · 10 min": [("tfidf", None), ("tfidf 512", None)],
+        "listops · longdoc · 2,000 tokens · small · 10 min": [
+            ("tfidf", pytest.approx(0.3)),
+            ("tfidf 512", pytest.approx(0.2)),
+        ],
+        "text · longdoc · 2,000 tokens · small · 10 min": [],
+    }
+    assert all(row.speed_ratio is None for group in groups for row in group.baselines)
+    assert not any(group.notes for group in groups)
+    markdown = to_markdown(groups, [])
+    assert markdown.count("| *tfidf* | *1* | *0.900* |") == 2

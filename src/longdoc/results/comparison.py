@@ -54,19 +54,20 @@ class Row:
 class Group:
     """Rows that may be compared: one task, protocol, length, encoder, source, budget and number of documents."""
 
-    conditions: dict[str, Any]  # task, protocol, max_length, encoder, source
+    conditions: dict[str, Any]  # task, protocol, max_length, encoder, source; of baselines alone no length and encoder
     budget: dict[str, float]
     documents: dict[str, int]
     rows: list[Row]
     references: dict[str, Summary]
     notes: list[str]
+    baselines: list[Row] = field(default_factory=list)  # of the same documents: no length, encoder or budget binds them
     published: list[Published] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)  # what the protocol here does otherwise than the published one
 
     @property
     def title(self) -> str:
         """Task · protocol · length · encoder · source · budget."""
-        return f"{conditions_text(self.conditions)} · {_budget_text(self.budget)}"
+        return conditions_text(self.conditions) + (f" · {_budget_text(self.budget)}" if self.rows else "")
 
     @property
     def subtitle(self) -> str:
@@ -75,7 +76,12 @@ class Group:
 
 
 def variant(record: Record) -> str:
-    """The feature map, or the attention without one, and what else mixes tokens: ``favor+selective+conv3``."""
+    """The feature map, or the attention without one, and what else mixes tokens: ``favor+selective+conv3``.
+
+    Of a baseline its name, and how many tokens it read of each document if not all.
+    """
+    if record.get("baseline"):
+        return record["baseline"]
     encoder = record["config"].get("encoder", {})
     attention = encoder.get("attention", {})
     parts = [record["feature_map"] or record["attention"]]
@@ -106,13 +112,18 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
     Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
     """
     groups: dict[tuple, list[Record]] = {}
+    baselines: dict[tuple, list[Record]] = {}
     unfinished = []
     for record in records:
-        if record["status"] == "finished":
-            groups.setdefault(_group_key(record), []).append(record)
-        else:
+        if record["status"] != "finished":
             unfinished.append(record)
-    made = [_group(members) for members in groups.values()]
+        elif record.get("baseline"):
+            baselines.setdefault(_data_key(record), []).append(record)
+        else:
+            groups.setdefault(_group_key(record), []).append(record)
+    made = [_group(members, baselines.get(_data_key(members[0]), [])) for members in groups.values()]
+    accompanied = {_data_key(members[0]) for members in groups.values()}
+    made += [_group([], members) for key, members in baselines.items() if key not in accompanied]
     return sorted(made, key=_group_order), unfinished
 
 
@@ -121,7 +132,8 @@ def beside_published(groups: Iterable[Group]) -> None:
     for group in groups:
         group.published = of(group.conditions["protocol"], group.conditions["task"])
         if group.published:
-            configs = (record["config"].get("protocol", {}) for row in group.rows for record in row.records)
+            rows = [*group.rows, *group.baselines]
+            configs = (record["config"].get("protocol", {}) for row in rows for record in row.records)
             said = (config.get(key, []) for config in configs for key in ("differs", "differs_in_task"))
             group.differs = list(dict.fromkeys(sentence for sentences in said for sentence in sentences))
 
@@ -139,19 +151,30 @@ def _group_key(record: Record) -> tuple:
     return *conditions, tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
 
 
+def _data_key(record: Record) -> tuple:
+    return record["task"], record["protocol"], record.get("source"), tuple(sorted(_documents(record).items()))
+
+
 def _group_order(group: Group) -> tuple:
     task, protocol, length, *_ = group.conditions.values()
     return task, protocol, length or 0, group.title, group.subtitle
 
 
-def _group(records: list[Record]) -> Group:
+def _rows(records: list[Record]) -> list[Row]:
     by_row: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         by_row.setdefault((variant(record), record["config_hash"]), []).append(record)
     rows = [_row(name, members) for (name, _), members in sorted(by_row.items())]
-    rows.sort(key=lambda row: -_or(row.values[ACCURACY].mean, -math.inf))
-    notes = _against_softmax(rows)
+    return sorted(rows, key=lambda row: -_or(row.values[ACCURACY].mean, -math.inf))
+
+
+def _group(records: list[Record], beside: list[Record]) -> Group:
+    """beside: of baselines."""
+    rows, baselines = _rows(records), _rows(beside)
+    notes = _against_softmax(rows, baselines)
     _tell_apart(rows)
+    _tell_apart(baselines)
+    records = records + beside
     first = records[0]
     names = dict.fromkeys(name for record in records for name in record["references"])
     references = {name: summarize(record["references"].get(name) for record in records) for name in names}
@@ -159,17 +182,21 @@ def _group(records: list[Record]) -> Group:
         if summary.std:
             notes.append(f"{name} differs between the runs: they did not see the same documents")
     for split in _documents(first):
-        contents = [(record["splits"][split].get("content"), row) for row in rows for record in row.records]
+        contents = [
+            (record["splits"][split].get("content"), row) for row in [*rows, *baselines] for record in row.records
+        ]
         notes += _difference(f"the content of the {split} split", [(c, row) for c, row in contents if c is not None])
-    for key in dict.fromkeys(key for row in rows for key in row.settings):
-        notes += _difference(key, [(row.settings[key], row) for row in rows if key in row.settings])
+    for alike in (rows, baselines):
+        for key in dict.fromkeys(key for row in alike for key in row.settings):
+            notes += _difference(key, [(row.settings[key], row) for row in alike if key in row.settings])
     for key in _NOTED_CONDITIONS:
         notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
     return Group(
-        conditions={key: first.get(key) for key in GROUP_CONDITIONS},
+        conditions={key: first.get(key) for key in GROUP_CONDITIONS} | ({} if rows else {"max_length": None}),
         budget=_budget(first),
         documents=_documents(first),
         rows=rows,
+        baselines=baselines,
         references=references,
         notes=notes,
     )
@@ -213,7 +240,7 @@ def softmax_rows(rows: Iterable[Row]) -> list[Row]:
     return sorted(found, key=lambda row: -_or(row.values.get("val/accuracy", none).mean, -math.inf))
 
 
-def _against_softmax(rows: list[Row]) -> list[str]:
+def _against_softmax(rows: list[Row], baselines: list[Row]) -> list[str]:
     candidates = softmax_rows(rows)
     if not candidates:
         return []
@@ -224,6 +251,7 @@ def _against_softmax(rows: list[Row]) -> list[str]:
         speed, base = row.values[SPEED].mean, softmax.values[SPEED].mean
         if speed is not None and base:
             row.speed_ratio = speed / base
+    for row in [*rows, *baselines]:
         accuracy, base = row.values[ACCURACY].mean, softmax.values[ACCURACY].mean
         if accuracy is not None and base is not None:
             row.accuracy_difference = accuracy - base
@@ -257,8 +285,8 @@ def _or(value: float | None, default: float) -> float:
 def conditions_text(conditions: Mapping[str, Any]) -> str:
     """Task · protocol · length · encoder · source, of a group or of a run."""
     task, protocol, length, encoder, source = (conditions.get(key) for key in GROUP_CONDITIONS)
-    length = f"{length:,} tokens" if isinstance(length, int) else f"length {length}"
-    return f"{task} · {protocol} · {length} · {encoder}" + (f" · {source}" if source else "")
+    parts = [task, protocol, f"{length:,} tokens" if isinstance(length, int) else length, encoder, source]
+    return " · ".join(str(part) for part in parts if part is not None)
 
 
 def _budget_text(budget: Mapping[str, float]) -> str:

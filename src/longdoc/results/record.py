@@ -36,7 +36,7 @@ _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 
 # Where a variant stands in a config: two variants differ here by their nature, but not in what they may read.
 _VARIANT_KEYS = (
-    *("encoder.attention", "attention", "feature_map", "decay"),
+    *("encoder.attention", "attention", "feature_map", "decay", "baseline"),
     *("encoder.convolution", "encoder.hybrid_every", "encoder.hybrid_attention"),
 )
 _NO_VARIANT_KEYS = ("encoder.attention.causal",)
@@ -164,7 +164,10 @@ def config_hash(config: Mapping[str, Any]) -> str:
 
 
 def mixing(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """How a run's tokens mix, in words: ``attention``, and of linear attention ``feature_map`` and ``decay``."""
+    """How a run's tokens mix, in words: ``attention``, and of linear attention ``feature_map`` and ``decay``; of a
+    baseline none of them."""
+    if "attention" not in config:  # a baseline
+        return {"attention": None, "feature_map": None, "decay": None}
     choices, linear = config["choices"], "feature_map" in config["attention"]
     return {
         "attention": choices["attention"],

@@ -51,7 +51,7 @@ def _accuracy_text(summary: Summary) -> str:
 
 def _headers(group: Group) -> list[str]:
     """Documents with any number of classes have an F1 beside their accuracy, which is that of whole sets of them."""
-    many = any(F1 in row.values for row in group.rows)
+    many = any(F1 in row.values for row in [*group.rows, *group.baselines])
     return [*_HEADERS[:3], *([_F1] if many else []), *_HEADERS[3:]]
 
 
@@ -90,7 +90,8 @@ def _sources(group: Group) -> list[str]:
 
 
 def _notes(group: Group) -> list[str]:
-    notes = [f"{row.variant}: {note}" for row in group.rows for note in row.notes] + group.notes
+    rows = [*group.rows, *group.baselines]
+    notes = [f"{row.variant}: {note}" for row in rows for note in row.notes] + group.notes
     if _F1 in _headers(group):
         notes.append("test acc is of whole sets of classes, test F1 of all decisions together (micro)")
     notes += [f"[{i}] published: {source}" for i, source in enumerate(_sources(group), 1)]
@@ -117,6 +118,8 @@ def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Gr
             table.add_column(header, justify="right", no_wrap=True)
         for row in group.rows:
             table.add_row(*map(Text, _cells(row, headers)))
+        for row in group.baselines:
+            table.add_row(*map(Text, _cells(row, headers)), style="italic")
         for name, summary in group.references.items():
             table.add_row(*map(Text, _reference_cells(name, summary, headers)), style="dim")
         for cells in _published_rows(group):
@@ -141,6 +144,7 @@ def to_markdown(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
         lines += [f"### {group.title}", "", f"{group.subtitle}.", "", markdown_line(headers)]
         lines.append(markdown_line(["---", *["---:"] * (len(headers) - 1)]))
         lines += [markdown_line(_cells(row, headers)) for row in group.rows]
+        lines += [markdown_line(f"*{cell}*" for cell in _cells(row, headers)) for row in group.baselines]
         lines += [
             markdown_line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary, headers))
             for name, summary in group.references.items()
@@ -162,12 +166,13 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
     rows = []
     for group in groups:
         conditions = group.conditions | {"budget": group.budget, "documents": group.documents}
-        for row in group.rows:
+        kinds = [("variant", row) for row in group.rows] + [("baseline", row) for row in group.baselines]
+        for kind, row in kinds:
             numbers: dict[str, Any] = {}
             for key, summary in row.values.items():
                 numbers |= {key: summary.mean, f"{key}_std": summary.std, f"{key}_n": summary.n}
             rows.append(
-                {"kind": "variant", "variant": row.variant, "status": "finished"}
+                {"kind": kind, "variant": row.variant, "status": "finished"}
                 | conditions
                 | {"n": len(row.records), "seeds": [record["seed"] for record in row.records]}
                 | {"config_hash": row.records[0]["config_hash"], "settings": row.settings}

@@ -1,7 +1,8 @@
-"""TF-IDF and logistic regression on texts: what no model is needed for."""
+"""TF-IDF of words and logistic regression on texts of bytes: what no model is needed for."""
 
 import numpy as np
 
+from longdoc.baselines import NoTermsError, TfIdf
 from longdoc.tasks.byte_ids import from_ids
 from longdoc.tasks.cache import Documents
 
@@ -12,23 +13,16 @@ def accuracy(train: Documents, test: Documents, train_rows: int | None, length: 
     Words and pairs of neighbours that are in two documents or more, fitted to the first ``train_rows`` documents.
     A single class is answered as it is; None where there are no words.
     """
-    # Slow to import, and only this needs it.
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-
     labels = train.labels[:train_rows]
     if len(np.unique(labels)) < 2:
         return float((test.labels == labels[0]).mean())
-    vectorizer = TfidfVectorizer(ngram_range=(1, 2), min_df=2 if len(labels) > 2 else 1, sublinear_tf=True)
 
     def texts(documents: Documents, rows: int) -> list[str]:
         return [from_ids(documents.ids(row)[:length]).decode(errors="replace") for row in range(rows)]
 
+    model = TfIdf(characters=None, features=None, costs=[10])
     try:
-        vectors = vectorizer.fit_transform(texts(train, len(labels)))
-    except ValueError as error:
-        if "empty vocabulary" not in str(error) and "no terms remain" not in str(error):
-            raise
+        model.fit(texts(train, len(labels)), labels, (), labels[:0], np.ones(labels.max() + 1))
+    except NoTermsError:
         return None
-    model = LogisticRegression(C=10, max_iter=1000).fit(vectors, labels)
-    return float((model.predict(vectorizer.transform(texts(test, len(test)))) == test.labels).mean())
+    return float((model.logits(texts(test, len(test))).argmax(1) == test.labels).mean())

@@ -62,6 +62,21 @@ def test_odd_runs_are_noted(tmp_path):
     ]
 
 
+def test_baselines_are_rows_that_cost_nothing(tmp_path):
+    write_run(tmp_path / "softmax", attention="softmax", feature_map=None, accuracy=0.5)
+    words = {"attention": None, "feature_map": None, "encoder": None, "max_length": None, "budget": {}}
+    write_record(tmp_path / "tfidf", made(accuracy=0.75, baseline="tfidf", config_hash="t", **words))
+    data = of(tmp_path)
+    (group,) = data["groups"]
+    assert [(row["variant"], row["tokens_per_second"], row["difference"]["value"]) for row in group["rows"]] == [
+        ("tfidf", None, 0.25), ("softmax", 1000.0, 0.0),
+    ]  # fmt: skip
+    assert [(run["row"], run["group"], run["differs"]) for run in data["runs"]] == [
+        ("softmax", 0, []),
+        ("tfidf", 0, []),
+    ]
+
+
 def test_a_run_named_like_markup_stays_text(tmp_path):
     write_run(tmp_path / "a", run_id="</script><b>{{STYLE}}")
     html = page(*collect_paths([tmp_path]), "outputs")

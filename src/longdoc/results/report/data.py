@@ -26,6 +26,7 @@ from longdoc.results.record import Record, flatten, settings
 from longdoc.results.report.curves import read_curves
 
 _QUANTITIES = ("parameters", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
+_COSTS = (SPEED, "peak_memory_mb")
 _CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
 
 
@@ -35,10 +36,12 @@ def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[st
     beside_published(groups)
     place: dict[int, tuple[int | None, str]] = {}
     for i, shared in enumerate(groups):
-        place |= {id(record): (i, row.variant) for row in shared.rows for record in row.records}
+        place |= {id(record): (i, row.variant) for row in (*shared.rows, *shared.baselines) for record in row.records}
     place |= {id(record): (_group_of(record, groups), variant(record)) for record in unfinished}
     members: dict[int | None, list[dict[str, Any]]] = {}
     for record in found.values():
+        if record.get("baseline"):  # its config is another's part
+            continue
         members.setdefault(place[id(record)][0], []).append(flatten(settings(record["config"])))
     usual = {group: _usual(configs) for group, configs in members.items() if group is not None}
     base = Path(os.path.commonpath([path.parent for path in found])) if found else Path()
@@ -49,7 +52,7 @@ def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[st
         run = _run(record, path.parent, base) | {"group": group, "row": name}
         if names[record["run_id"]] > 1:
             run["notes"].append(f"{names[record['run_id']]} runs have this name")
-        if group is not None:
+        if group is not None and not record.get("baseline"):
             run["differs"] = _differs(record, usual[group])
         runs.append(run)
     return {
@@ -91,19 +94,23 @@ def _json(value: Any) -> str:
 
 def _group(group: Group) -> dict[str, Any]:
     softmax = next(iter(softmax_rows(group.rows)), None)
-    others = [row for row in group.rows if softmax and row is not softmax]
+    shown = sorted([*group.rows, *group.baselines], key=lambda row: -(row.values[ACCURACY].mean or 0))
+    others = [row for row in shown if softmax and row is not softmax]
     differences = {row.variant: intervals.of_difference(row, softmax) for row in others if softmax}
     adjusted = intervals.holm({name: found.p for name, found in differences.items() if found.p is not None})
     rows = []
-    for row in group.rows:
+    for row in shown:
         made = _row(row)
+        if row in group.baselines:  # which no encoder's speed is held against
+            made |= dict.fromkeys(_COSTS)
         if found := differences.get(row.variant):
             made["difference"] |= found._asdict() | {"p_holm": adjusted.get(row.variant)}
         rows.append(made)
     return {
         "title": group.title,
         "subtitle": group.subtitle,
-        "conditions": group.conditions | {"budget": group.title.rpartition(" · ")[2], "documents": group.subtitle},
+        "conditions": group.conditions
+        | {"budget": group.title.rpartition(" · ")[2] if group.rows else None, "documents": group.subtitle},
         "rows": rows,
         "softmax": softmax and softmax.variant,
         "references": {name: summary.mean for name, summary in group.references.items()},

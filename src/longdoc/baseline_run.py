@@ -1,0 +1,124 @@
+"""A baseline in place of an encoder: the same task, splits, metrics and record."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from longdoc.baselines import Baseline
+from longdoc.results.record import machine
+from longdoc.speed import ProcessMemory
+from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.cache import Documents
+from longdoc.training.scores import MultiLabelScores, Scores
+
+READ = ("baseline", "task", "protocol", "seed", "resume", "trust", "choices")
+CHOSEN_BY = ("baseline", "task", "protocol", "seed", "trust", "experiment", "debug")
+
+
+def baseline_config(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
+    """What a baseline reads of a run's config; raises ValueError for what the command line asks of an encoder."""
+    name = config["choices"]["baseline"]
+    for override in overrides:
+        group = override.lstrip("+~").partition("=")[0].partition(".")[0].partition("@")[0]
+        if group not in CHOSEN_BY:
+            raise ValueError(f"{override}: baseline={name} trains no encoder and does not read {group}; leave it out")
+    return {key: config[key] for key in READ if key in config}
+
+
+class Texts:
+    """The texts of a split's documents, each made when it is asked for; of each the first ``length`` tokens."""
+
+    def __init__(self, task: Task, split: str, length: int | None) -> None:
+        self.task, self.length = task, length
+        self.documents: Documents = task.documents(split)
+        self.rows = len(task.documents(split))
+        if split == "train" and task.train_rows is not None:
+            self.rows = min(self.rows, task.train_rows)
+
+    def __iter__(self) -> Iterator[str]:
+        for row in range(self.rows):
+            yield self.task.decode(self.documents.ids(row)[: self.length])
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        return self.documents.labels[: self.rows]
+
+    def report(self) -> dict[str, int]:
+        """As ``Task.describe`` has it of a split."""
+        lengths = self.documents.lengths[: self.rows]
+        left = np.maximum(lengths - (self.length or lengths), 0)
+        return {
+            "rows": self.rows,
+            "empty_rows": int((lengths == 0).sum()),
+            "truncated_rows": int((left > 0).sum()),
+            "truncated_tokens": int(left.sum()),
+        }
+
+    def tokens(self) -> int:
+        lengths = self.documents.lengths[: self.rows]
+        return int(np.minimum(lengths, lengths if self.length is None else self.length).sum())
+
+
+def check_baseline(baseline: Baseline, name: str, task: Task) -> None:
+    """Raises ValueError where the task has nothing that the baseline could read."""
+    if task.token_labels:
+        raise ValueError(f"baseline={name}: {task.name} labels tokens; baselines answer whole documents")
+    if baseline.reads_text and task.pairs:
+        raise ValueError(f"baseline={name}: {task.name} has pairs of documents; it reads single ones")
+
+
+def describe_baseline(baseline: Baseline, task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run's record says otherwise of a baseline, before it is fitted; of a protocol it has but the rows."""
+    name = record["config"]["choices"]["baseline"]
+    return {
+        "baseline": name if baseline.length is None else f"{name} {baseline.length}",
+        "encoder": None,
+        "max_length": baseline.length,
+        "splits": {split: record["splits"][split] | Texts(task, split, baseline.length).report() for split in SPLITS},
+        "departures": {key: value for key, value in record["departures"].items() if key.startswith("rows")},
+    }
+
+
+def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None:
+    """Fits the training split, chooses on validation, scores validation and test, and fills the record.
+
+    The fitted model is not kept: the config and the data make it again.
+    """
+    start = time.monotonic()
+    memory = ProcessMemory(torch.device("cpu"))
+    texts = {split: Texts(task, split, baseline.length) for split in SPLITS}
+    classes, train, validation = len(task.classes), texts["train"], texts["validation"]
+    weights = np.ones(classes) if task.class_weights is None else task.class_weights.astype(np.float64)
+    baseline.fit(train, train.labels, validation, validation.labels, weights)
+    seconds = time.monotonic() - start
+    metrics: dict[str, float] = {}
+    for split, prefix in (("validation", "val"), ("test", "test")):
+        metrics |= {f"{prefix}/{key}": value for key, value in score(baseline, texts[split]).metrics().items()}
+    record |= machine(torch.get_num_threads())
+    record |= {
+        "budget": {},
+        "parameters": baseline.parameters,
+        "steps": None,
+        "tokens": train.tokens(),
+        "tokens_per_second": train.tokens() / seconds,
+        "train_seconds": seconds,
+        "peak_memory_mb": memory.peak() / 1e6,
+        "precision": "float64",
+        "compiled": False,
+        "device": "cpu",
+        "selection": {"metric": "val/loss", "value": metrics["val/loss"], **baseline.chosen()},
+        "metrics": metrics,
+    }
+
+
+def score(baseline: Baseline, texts: Texts) -> Scores:
+    """Every document of a split."""
+    scores = (MultiLabelScores if texts.task.multi_label else Scores)(len(texts.task.classes))
+    rows = torch.arange(texts.rows)
+    batch = {"index": rows, "label": torch.from_numpy(np.array(texts.labels)), "weight": torch.ones(texts.rows)}
+    scores.update(torch.from_numpy(baseline.logits(texts)), batch)
+    return scores

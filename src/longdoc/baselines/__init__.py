@@ -1,0 +1,8 @@
+"""What an encoder of long documents has to beat. Knows no task and no model: texts and labels in, logits out."""
+
+from longdoc.baselines.base import Baseline, Labels
+from longdoc.baselines.counts import NoTermsError
+from longdoc.baselines.majority import Majority
+from longdoc.baselines.tfidf import TfIdf
+
+__all__ = ["Baseline", "Labels", "Majority", "NoTermsError", "TfIdf"]

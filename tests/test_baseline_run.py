@@ -1,0 +1,96 @@
+"""A baseline as a run: the encoder's task, splits and record."""
+
+import json
+
+import numpy as np
+import pytest
+from commands import run, write_books
+
+from longdoc.baseline_run import Texts, baseline_config, check_baseline, describe_baseline, run_baseline
+from longdoc.baselines import Majority, TfIdf
+from longdoc.results.record import read_record
+from longdoc.tasks.books import Books
+from longdoc.tasks.evidence import Evidence
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_books(tmp_path_factory.mktemp("books"))
+
+
+@pytest.fixture
+def task(data):
+    return Books(str(data), 300, max_length=32, batch_tokens=64, seed=0, cache=str(data / "cache"))
+
+
+def test_train_fits_it_and_compare_shows_it(data, tmp_path):
+    options = [f"task.data={data}", f"task.cache={data}/cache", "task.max_length=32", "task.batch_tokens=64"]
+    done = run("train.py", "baseline=tfidf", "baseline.length=16", *options, "task.vocab_size=300", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = tmp_path.glob("outputs/books/*_*")
+    found = read_record(folder)
+    assert (found["status"], found["baseline"], found["attention"]) == ("finished", "tfidf 16", None)
+    assert found["metrics"].keys() >= {"val/loss", "val/accuracy", "test/loss", "test/accuracy", "test/f1_macro"}
+    assert found["metrics"]["test/accuracy"] == 1.0  # the word that tells is among the first
+    assert found["tokens"] == 20 * 16
+    assert "encoder" not in found["config"]
+    assert "by tfidf 16" in done.stdout
+    assert "evaluate.py" not in done.stdout
+    shown = run("scripts/compare.py", "outputs", "--json", cwd=tmp_path)
+    (row,) = [row for row in json.loads(shown.stdout) if row["kind"] == "baseline"]
+    assert (row["variant"], row["test/accuracy"], row["max_length"]) == ("tfidf 16", 1.0, None)
+
+
+def test_what_the_encoder_would_read_is_refused():
+    config = {
+        "choices": {"baseline": "tfidf", "task": "books", "encoder": "small"},
+        "encoder": {},
+        "baseline": {"a": 1},
+    }
+    for override, name in (("variant=softmax", "variant"), ("encoder.width=3", "encoder"), ("~logger", "logger")):
+        with pytest.raises(
+            ValueError, match=rf"^{override}: baseline=tfidf trains no encoder and does not read {name};"
+        ):
+            baseline_config(config, [override])
+    overrides = ["baseline=tfidf", "baseline.length=3", "task=text", "task.data=x", "seed=2", "+experiment=lra/text"]
+    found = baseline_config(config, overrides)
+    assert found == {key: config[key] for key in ("baseline", "choices")}
+
+
+def test_texts_are_the_documents_read_up_to_a_length(task, data):
+    task.train_rows = 5
+    assert [text[:6] for text in Texts(task, "train", None)] == ["It was"] * 5
+    lengths = task.documents("test").lengths
+    cut = Texts(task, "test", int(lengths.min()) + 2)
+    assert [len(task.encode_texts([text])[0]) for text in cut] == np.minimum(lengths, lengths.min() + 2).tolist()
+    left = np.maximum(lengths - lengths.min() - 2, 0)
+    assert cut.report() == {
+        "rows": 6, "empty_rows": 0, "truncated_rows": int((left > 0).sum()), "truncated_tokens": int(left.sum()),
+    }  # fmt: skip
+    assert cut.tokens() == lengths.sum() - left.sum()
+
+
+def test_the_majority_scores_as_the_reference_of_that_name(task):
+    found = {
+        "config": {"choices": {"baseline": "majority"}},
+        "departures": {"optimizer.lr": [1, None]},
+        "splits": task.describe(),
+    }
+    found |= describe_baseline(Majority(), task, found)
+    run_baseline(Majority(), task, found)
+    assert found["metrics"]["test/accuracy"] == task.references()["majority"]
+    assert (found["baseline"], found["max_length"], found["departures"]) == ("majority", None, {})
+
+
+@pytest.mark.parametrize(("kind", "why"), [("tokens", "labels tokens"), ("pairs", "has pairs of documents")])
+def test_a_task_that_it_cannot_answer_is_refused(task, kind, why):
+    task.token_labels, task.pairs = kind == "tokens", kind == "pairs"
+    with pytest.raises(ValueError, match=f"^baseline=tfidf: books {why}"):
+        check_baseline(TfIdf(), "tfidf", task)
+
+
+def test_documents_that_are_no_texts_are_said_to_be_none(tmp_path):
+    sizes = {"train": 8, "validation": 4, "test": 4}
+    task = Evidence(sizes=sizes, max_length=16, batch_tokens=64, seed=0, cache=str(tmp_path))
+    with pytest.raises(TypeError, match=r"^task=evidence has documents that are no texts"):
+        list(Texts(task, "test", None))

@@ -207,3 +207,8 @@ def test_what_a_protocol_sets_is_read_from_both_files():
     assert {key: value for key, value in values.items() if key.startswith("rows")} == {
         "rows.train": 147086, "rows.validation": 18090, "rows.test": 17437,
     }  # fmt: skip
+
+
+def test_a_trainer_of_the_users_own_needs_no_file_here():
+    assert prescribed(FOLDER, "skyformer", "text", "mine") == prescribed(FOLDER, "skyformer", "text")
+    assert prescribed(FOLDER, "skyformer", "text", "gpu")["trainer.precision"] == "bf16-mixed"

@@ -42,7 +42,9 @@ def prescribed(folder: Path, protocol: str, task: str, trainer: str = "default")
         return {}
     within = GlobalHydra.instance().is_initialized()  # a run composes as it was itself composed
     with nullcontext() if within else initialize_config_dir(str(folder.parent.resolve()), version_base="1.3"):
-        composed = compose("train", [f"task={task}", f"protocol={protocol}", f"trainer={trainer}"])
+        known = (folder.parent / "trainer" / f"{trainer}.yaml").is_file()  # it may be the user's own
+        words = [f"task={task}", f"protocol={protocol}", *([f"trainer={trainer}"] if known else [])]
+        composed = compose("train", words)
     config: dict[str, Any] = OmegaConf.to_container(composed, resolve=True)  # type: ignore[assignment]
     return files | {key: value for key, value in decisive(config).items() if key not in files}
 

@@ -73,13 +73,15 @@ def test_texts_are_the_documents_read_up_to_a_length(task, data):
 def test_the_majority_scores_as_the_reference_of_that_name(task):
     found = {
         "config": {"choices": {"baseline": "majority"}},
-        "departures": {"optimizer.lr": [1, None]},
+        "departures": {"optimizer.lr": [1, None], "task.data": [None, "mine"], "rows.test": [9, 8]},
         "splits": task.describe(),
     }
     found |= describe_baseline(Majority(), task, found)
     run_baseline(Majority(), task, found)
     assert found["metrics"]["test/accuracy"] == task.references()["majority"]
-    assert (found["baseline"], found["max_length"], found["departures"]) == ("majority", None, {})
+    assert (found["baseline"], found["max_length"], found["departures"]) == (
+        "majority", None, {"task.data": [None, "mine"], "rows.test": [9, 8]},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "why"), [("tokens", "labels tokens"), ("pairs", "has pairs of documents")])

@@ -22,7 +22,7 @@ from rich.console import Console
 from longdoc.results import collect_paths, published_table
 from longdoc.results.comparison import beside_published, compare
 from longdoc.results.pivot import pivot
-from longdoc.results.report import page
+from longdoc.results.sparklines import sparklines
 from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -60,6 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for problem in problems:
         print(f"{problem.path} {problem.reason}", file=sys.stderr)
     if options.report:
+        from longdoc.results.report import page  # SciPy takes a second, which no other table needs
+
         try:
             options.report.write_text(page(found, problems, ", ".join(map(str, folders))), encoding="utf-8")
         except OSError as error:
@@ -93,7 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.to_text:
         print(options.to_text(*comparison), end="")
     else:
-        Console(highlight=False).print(to_rich(*comparison))
+        curves = [sparklines(group, found) for group in comparison[0]]
+        Console(highlight=False).print(to_rich(*comparison, curves))
     return 0
 
 

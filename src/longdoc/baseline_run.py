@@ -72,14 +72,14 @@ def check_baseline(baseline: Baseline, name: str, task: Task) -> None:
 
 
 def describe_baseline(baseline: Baseline, task: Task, record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run's record says otherwise of a baseline, before it is fitted; of a protocol it has but the data."""
+    """What a run's record says otherwise of a baseline, before it is fitted; of a protocol it has but the rows."""
     name = record["config"]["choices"]["baseline"]
     return {
         "baseline": name if baseline.length is None else f"{name} {baseline.length}",
         "encoder": None,
         "max_length": baseline.length,
         "splits": {split: record["splits"][split] | Texts(task, split, baseline.length).report() for split in SPLITS},
-        "departures": {key: value for key, value in record["departures"].items() if key.startswith(("rows.", "task."))},
+        "departures": {key: value for key, value in record["departures"].items() if key.startswith("rows")},
     }
 
 

@@ -107,10 +107,12 @@ def _unfinished_text(record: Record) -> str:
 # The formats.
 
 
-def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Group:
-    """Tables for the terminal, within 80 columns."""
+def to_rich(
+    groups: Sequence[Group], unfinished: Sequence[Record], curves: Sequence[Sequence[str]] = ()
+) -> console.Group:
+    """Tables for the terminal, within 80 columns; ``curves`` are lines to show below each group's table."""
     parts: list[console.RenderableType] = []
-    for group in groups:
+    for group, lines in zip(groups, curves or [()] * len(groups), strict=True):
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
         table.add_column(_HEADERS[0], overflow="fold", min_width=8)
         headers = _headers(group)
@@ -126,6 +128,7 @@ def to_rich(groups: Sequence[Group], unfinished: Sequence[Record]) -> console.Gr
             table.add_row(*map(Text, cells), style="italic")
         parts += [Text(group.title, style="bold"), Text(group.subtitle, style="dim"), table]
         parts += [Padding(Text(note), (0, 0, 0, 2)) for note in _notes(group)]
+        parts += [Text(), *map(Text, lines)] if lines else []
         parts.append(Text())
     if groups:
         parts.append(Text(_LEGEND, style="dim"))

@@ -51,12 +51,13 @@ def test_odd_runs_are_noted(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "results.json").write_text(json.dumps(made() | {"schema_version": 0}))
     data = of(tmp_path)
-    notes = {run["folder"]: run["notes"] for run in data["runs"]}
-    assert notes == {
+    odd = {run["folder"]: run["odd"] for run in data["runs"]}
+    assert odd == {
         "a": ["2 runs have this name"],
         "b": ["val/accuracy is nan", "test/accuracy is nan", "2 runs have this name"],
-        "c": ["no metrics.csv beside its record: no curves"],
+        "c": [],
     }
+    assert data["runs"][2]["notes"] == ["no metrics.csv beside its record: no curves"]
     assert data["problems"] == [
         {"path": str(tmp_path / "old" / "results.json"), "reason": "schema_version is 0, this longdoc reads 1."}
     ]

@@ -9,7 +9,7 @@ from longdoc.results.collect import Problem
 from longdoc.results.record import Record
 from longdoc.results.report.data import gather
 
-_SCRIPTS = ("format.js", "plot.js", "figures.js", "table.js", "page.js")
+_SCRIPTS = ("format", "plot", "figures", "table", "state", "overview", "rows", "page")
 
 
 def page(found: Mapping[Path, Record], problems: Sequence[Problem], source: str) -> str:
@@ -20,7 +20,7 @@ def page(found: Mapping[Path, Record], problems: Sequence[Problem], source: str)
     data = gather(found, problems) | {"source": source, "made": f"{datetime.now():%Y-%m-%d %H:%M}"}
     # "<" would end the element that holds the data; JSON may write it otherwise.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
-    parts = {"STYLE": _part("page.css"), "DATA": text, "SCRIPT": "\n".join(map(_part, _SCRIPTS))}
+    parts = {"STYLE": _part("page.css"), "DATA": text, "SCRIPT": "\n".join(_part(f"{name}.js") for name in _SCRIPTS)}
     before, *rest = _part("page.html").split("{{")
     return before + "".join(parts[key] + after for key, after in (piece.split("}}", 1) for piece in rest))
 

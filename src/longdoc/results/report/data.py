@@ -21,9 +21,9 @@ from longdoc.results.comparison import (
     softmax_rows,
     variant,
 )
+from longdoc.results.curves import FILE_NAME, read_curves
 from longdoc.results.departures import departures_text
 from longdoc.results.record import Record, flatten, settings
-from longdoc.results.report.curves import read_curves
 
 _QUANTITIES = ("parameters", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 _COSTS = (SPEED, "peak_memory_mb")
@@ -51,7 +51,7 @@ def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[st
         group, name = place[id(record)]
         run = _run(record, path.parent, base) | {"group": group, "row": name}
         if names[record["run_id"]] > 1:
-            run["notes"].append(f"{names[record['run_id']]} runs have this name")
+            run["odd"].append(f"{names[record['run_id']]} runs have this name")
         if group is not None and not record.get("baseline"):
             run["differs"] = _differs(record, usual[group])
         runs.append(run)
@@ -132,6 +132,7 @@ def _row(row: Row) -> dict[str, Any]:
         "difference": {"value": row.accuracy_difference},
         "ratio": row.speed_ratio,
         "like_softmax": row.like_softmax,
+        "metrics": {key[5:]: found.mean for key, found in row.values.items() if key.startswith("test/")},
         **{key: row.values[key].mean for key in _QUANTITIES},
         "settings": row.settings,
         "notes": row.notes,
@@ -147,11 +148,12 @@ def _measured(record: Record) -> str:
 
 
 def _run(record: Record, folder: Path, base: Path) -> dict[str, Any]:
-    curves, notes = read_curves(folder)
+    curves, odd = read_curves(folder)
+    notes = [] if curves or odd else [f"no {FILE_NAME} beside its record: no curves"]
     if text := departures_text(record.get("departures", {})):
         notes.append(f"departs from {record['protocol']}: {text}")
     metrics, selection = record.get("metrics", {}), record.get("selection", {})
-    notes += [f"{name} is nan" for name, value in metrics.items() if value is None]
+    odd += [f"{name} is nan" for name, value in metrics.items() if value is None]
     return {
         "id": record["run_id"],
         "folder": str(folder.relative_to(base)),
@@ -165,6 +167,7 @@ def _run(record: Record, folder: Path, base: Path) -> dict[str, Any]:
         "commit": (record.get("commit") or "")[:10] + ("+" if record.get("dirty") else ""),
         **{key: record.get(key) for key in _QUANTITIES},
         "curves": curves,
+        "odd": odd,
         "notes": notes,
         "differs": [],
     }

@@ -10,7 +10,8 @@ const metrics = {
 
 /** Tokens or seconds at a step, from the knots of the run. */
 function along(run, axis, step) {
-  const knots = run.curves.axes.steps, values = run.curves.axes[axis];
+  const knots = run.curves.axes.steps,
+    values = run.curves.axes[axis];
   if (axis === "steps") return step;
   if (!values.length) return null;
   let i = knots.findIndex((knot) => knot >= step);
@@ -28,30 +29,64 @@ function curves(title, runs, axis, metric, styles, references) {
   const drawn = runs.filter((run) => run.curves.series?.[metric] && along(run, axis, 1) !== null);
   if (!drawn.length) return null;
   const last = Math.max(...drawn.map((run) => along(run, axis, run.curves.series[metric].steps.at(-1))));
-  const [unit, size] = axis !== "seconds" ? ["", 1] : last > 7200 ? [", hours", 3600] : last > 180 ? [", minutes", 60] : [", seconds", 1];
+  const [unit, size] =
+    axis !== "seconds" ? ["", 1] : last > 7200 ? [", hours", 3600] : last > 180 ? [", minutes", 60] : [", seconds", 1];
   const series = drawn.flatMap((run) => {
     const { steps, values, mean } = run.curves.series[metric];
     const line = (numbers, raw) => ({
-      variant: run.row, style: { ...styles.get(run.row), dash: run.status === "finished" ? styles.get(run.row).dash : "1 4" },
-      line: true, raw, marks: !raw && steps.length === 1,
+      variant: run.row,
+      style: { ...styles.get(run.row), dash: run.status === "finished" ? styles.get(run.row).dash : "1 4" },
+      line: true,
+      raw,
+      marks: !raw && steps.length === 1,
       points: steps.map((step, i) => ({
-        x: along(run, axis, step) / size, y: numbers[i], mark: !raw && metric !== "train/loss" && step === run.selected_step,
-        tip: raw ? null : () => `${runName(run)}\n${metric} ${fixed(numbers[i], 4)} at step ${whole(step)}\n${whole(along(run, "tokens", step))} tokens, ${duration(along(run, "seconds", step))}`,
+        x: along(run, axis, step) / size,
+        y: numbers[i],
+        mark: !raw && metric !== "train/loss" && step === run.selected_step,
+        tip: raw
+          ? null
+          : () =>
+              [
+                runName(run),
+                `${metric} ${fixed(numbers[i], 4)} at step ${whole(step)}`,
+                `${whole(along(run, "tokens", step))} tokens, ${duration(along(run, "seconds", step))}`,
+              ].join("\n"),
       })),
     });
     return mean ? [line(values, true), line(mean, false)] : [line(values, false)];
   });
   const without = runs.length - drawn.length;
   return chart({
-    title: `${metrics[metric]} against ${axes[axis]}`, file: `${title} ${metric} curves`, wide: true,
-    note: metric === "train/loss" ? "A line is a run's running mean over a twentieth of its length; faint, the loss as logged" : "A line is a run; the marker is the checkpoint that was tested; dotted, a run that is not finished",
+    title: `${metrics[metric]} against ${axes[axis]}`,
+    file: `${title} ${metric} curves`,
+    wide: true,
+    note:
+      `${title}. ` +
+      (metric === "train/loss"
+        ? "A line is a run's running mean over a twentieth of its length; faint, the loss as logged"
+        : "A line is a run; the marker is the checkpoint that was tested; dotted, a run that is not finished"),
     foot: without ? `${plural(without, "run")} without this curve` : "",
-    x: { title: axes[axis] + unit, tight: true }, y: { title: metric }, series,
+    x: { title: axes[axis] + unit, tight: true },
+    y: { title: metric },
+    series,
     references: metric === "val/accuracy" ? references : [],
-    csv: () => [["run", "variant", "seed", "status", "step", "tokens", "seconds", metric, "running_mean"], ...drawn.flatMap((run) => {
-      const { steps, values, mean } = run.curves.series[metric];
-      return steps.map((step, i) => [run.id, run.row, run.seed, run.status, step, along(run, "tokens", step), along(run, "seconds", step), values[i], mean?.[i]]);
-    })],
+    csv: () => [
+      ["run", "variant", "seed", "status", "step", "tokens", "seconds", metric, "running_mean"],
+      ...drawn.flatMap((run) => {
+        const { steps, values, mean } = run.curves.series[metric];
+        return steps.map((step, i) => [
+          run.id,
+          run.row,
+          run.seed,
+          run.status,
+          step,
+          along(run, "tokens", step),
+          along(run, "seconds", step),
+          values[i],
+          mean?.[i],
+        ]);
+      }),
+    ],
   });
 }
 
@@ -64,36 +99,93 @@ function frontier(points, better) {
   return kept.map((point) => [point.x, point.y]);
 }
 
+const limits = ({ interval }) => (interval.low === null ? "" : ` [${fixed(interval.low)}, ${fixed(interval.high)}]`);
+
 /** Test accuracy against what it costs. */
 function tradeoff(group, rows, key, words, styles) {
   const shown = rows.filter((row) => row.accuracy.mean !== null && row[key] > 0);
   if (!shown.length) return null;
   const value = (row) => row[key] * words.unit;
   const series = shown.map((row) => ({
-    variant: row.variant, style: styles.get(row.variant), marks: true, label: row.variant + (words.marked && !row.like_softmax ? "*" : ""),
-    points: [{
-      x: value(row), y: row.accuracy.mean, low: row.interval.low, high: row.interval.high,
-      tip: () => `${row.variant}\ntest accuracy ${fixed(row.accuracy.mean, 4)}${row.interval.low === null ? "" : ` [${fixed(row.interval.low)}, ${fixed(row.interval.high)}]`}\n${brief(value(row))} ${words.axis}\n${row.measured}`,
-    }],
+    variant: row.variant,
+    style: styles.get(row.variant),
+    marks: true,
+    label: row.variant + (words.marked && !row.like_softmax ? "*" : ""),
+    points: [
+      {
+        x: value(row),
+        y: row.accuracy.mean,
+        low: row.interval.low,
+        high: row.interval.high,
+        tip: () =>
+          [
+            row.variant,
+            `test accuracy ${fixed(row.accuracy.mean, 4)}${limits(row)}`,
+            `${brief(value(row))} ${words.axis}`,
+            row.measured,
+          ].join("\n"),
+      },
+    ],
   }));
   const unlike = words.marked && shown.some((row) => !row.like_softmax);
   const left = rows.length - shown.length;
   return chart({
-    title: words.title, file: `${group.title} ${words.title}`, series, better: words.better, references: references(group),
+    title: words.title,
+    file: `${group.title} ${words.title}`,
+    series,
+    better: words.better,
+    references: references(group),
     note: `Dotted, the frontier: no other row is better in both. Whiskers, 95 %`,
-    foot: [unlike ? "* measured under other conditions than softmax" : "", left ? `${plural(left, "row")} without these numbers` : ""].filter(Boolean).join("; "),
-    frontier: frontier(series.map((each) => each.points[0]), words.better),
-    x: { title: words.axis, log: words.log, pad: 0.14 }, y: { title: "test accuracy" },
-    csv: () => [["variant", "runs", key, "test_accuracy", "low", "high", "interval", "measured"], ...shown.map((row) => [row.variant, row.n, row[key], row.accuracy.mean, row.interval.low, row.interval.high, row.interval.method, row.measured])],
+    foot: [
+      unlike ? "* measured under other conditions than softmax" : "",
+      left ? `${plural(left, "row")} without these numbers` : "",
+    ]
+      .filter(Boolean)
+      .join("; "),
+    frontier: frontier(
+      series.map((each) => each.points[0]),
+      words.better,
+    ),
+    x: { title: words.axis, log: words.log, pad: 0.14 },
+    y: { title: "test accuracy" },
+    csv: () => [
+      ["variant", "runs", key, "test_accuracy", "low", "high", "interval", "measured"],
+      ...shown.map((row) => [
+        row.variant,
+        row.n,
+        row[key],
+        row.accuracy.mean,
+        row.interval.low,
+        row.interval.high,
+        row.interval.method,
+        row.measured,
+      ]),
+    ],
   });
 }
 
 const tradeoffs = [
-  ["tokens_per_second", { title: "Accuracy against training speed", axis: "tokens/s in training", unit: 1, log: true, better: "right", marked: true }],
-  ["peak_memory_mb", { title: "Accuracy against memory", axis: "MB, peak of the training process", unit: 1, log: false, better: "left" }],
+  [
+    "tokens_per_second",
+    {
+      title: "Accuracy against training speed",
+      axis: "tokens/s in training",
+      unit: 1,
+      log: true,
+      better: "right",
+      marked: true,
+    },
+  ],
+  [
+    "peak_memory_mb",
+    { title: "Accuracy against memory", axis: "MB, peak of the training process", unit: 1, log: false, better: "left" },
+  ],
 ];
 
-const references = (group) => Object.entries(group.references).filter(([, value]) => value !== null).map(([name, value]) => ({ name, value }));
+const references = (group) =>
+  Object.entries(group.references)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => ({ name, value }));
 
 /** Test accuracy of documents by their length, in tokens before any was cut. */
 function byLength(group, rows, styles) {
@@ -104,29 +196,70 @@ function byLength(group, rows, styles) {
   for (const row of shown) for (const bin of row.by_length.flat()) if (!bins.has(key(bin))) bins.set(key(bin), bin);
   const order = [...bins.values()].sort((a, b) => a.from - b.from || (a.to ?? Infinity) - (b.to ?? Infinity));
   const place = new Map(order.map((bin, i) => [key(bin), i]));
-  const cells = shown.map((row) => order.map((bin) => {
-    const found = row.by_length.map((bins) => bins.find((each) => key(each) === key(bin))).filter(Boolean);
-    const known = found.map((each) => each.accuracy).filter((accuracy) => accuracy !== null);
-    return { documents: found[0]?.documents ?? 0, n: known.length, accuracy: known.length ? known.reduce((a, b) => a + b) / known.length : null, read: found[0]?.read };
-  }));
-  const range = (bin) => (bin.to === null || bin.to === undefined ? `${whole(bin.from)} and more` : `${whole(bin.from)}–${whole(bin.to)}`);
+  const cells = shown.map((row) =>
+    order.map((bin) => {
+      const found = row.by_length.map((bins) => bins.find((each) => key(each) === key(bin))).filter(Boolean);
+      const known = found.map((each) => each.accuracy).filter((accuracy) => accuracy !== null);
+      return {
+        documents: found[0]?.documents ?? 0,
+        n: known.length,
+        accuracy: known.length ? known.reduce((a, b) => a + b) / known.length : null,
+        read: found[0]?.read,
+      };
+    }),
+  );
+  const range = (bin) =>
+    bin.to === null || bin.to === undefined ? `${whole(bin.from)} and more` : `${whole(bin.from)}–${whole(bin.to)}`;
   return chart({
-    title: "Accuracy by length of the document", file: `${group.title} accuracy by length`, wide: true,
+    title: "Accuracy by length of the document",
+    file: `${group.title} accuracy by length`,
+    wide: true,
     note: "Mean over a row's runs; below each range, the number of test documents",
-    x: { title: "tokens of a document", ticks: order.map((bin, i) => ({ value: i, text: `${range(bin)} (${Math.max(...cells.map((of) => of[i].documents))})` })), pad: 0.08 },
-    y: { title: "test accuracy" }, references: references(group),
+    x: {
+      title: "tokens of a document",
+      ticks: order.map((bin, i) => ({
+        value: i,
+        text: `${range(bin)} (${Math.max(...cells.map((of) => of[i].documents))})`,
+      })),
+      pad: 0.08,
+    },
+    y: { title: "test accuracy" },
+    references: references(group),
     series: shown.map((row, r) => ({
-      variant: row.variant, style: styles.get(row.variant), line: true, marks: true,
+      variant: row.variant,
+      style: styles.get(row.variant),
+      line: true,
+      marks: true,
       points: cells[r].map((cell, i) => ({
-        x: place.get(key(order[i])) + (r - (shown.length - 1) / 2) * Math.min(0.06, 0.5 / shown.length), y: cell.accuracy,
-        tip: () => `${row.variant}\n${range(order[i])} tokens\naccuracy ${fixed(cell.accuracy)} of ${plural(cell.documents, "document")}${cell.n > 1 ? `, mean of ${cell.n} runs` : ""}`,
+        x: place.get(key(order[i])) + (r - (shown.length - 1) / 2) * Math.min(0.06, 0.5 / shown.length),
+        y: cell.accuracy,
+        tip: () =>
+          [
+            row.variant,
+            `${range(order[i])} tokens`,
+            `accuracy ${fixed(cell.accuracy)} of ${plural(cell.documents, "document")}`,
+            `mean of ${plural(cell.n, "run")}`,
+          ].join("\n"),
       })),
     })),
-    csv: () => [["variant", "from", "to", "documents", "runs", "accuracy", "read"], ...shown.flatMap((row, r) => order.map((bin, i) => [row.variant, bin.from, bin.to, cells[r][i].documents, cells[r][i].n, cells[r][i].accuracy, cells[r][i].read]))],
+    csv: () => [
+      ["variant", "from", "to", "documents", "runs", "accuracy", "read"],
+      ...shown.flatMap((row, r) =>
+        order.map((bin, i) => [
+          row.variant,
+          bin.from,
+          bin.to,
+          cells[r][i].documents,
+          cells[r][i].n,
+          cells[r][i].accuracy,
+          cells[r][i].read,
+        ]),
+      ),
+    ],
   });
 }
 
-/** Families of groups that differ in length alone, measured alike: [{title, lengths, rows: [{variant, length, row}]}]. */
+/** Rows of groups that differ in length alone, measured alike: [{title, rows: [{variant, length, row, group}]}]. */
 function families(groups, isShown) {
   const found = new Map();
   groups.forEach((group, i) => {
@@ -138,7 +271,9 @@ function families(groups, isShown) {
       found.get(name).push({ variant: row.variant, length, row, group });
     }
   });
-  return [...found].map(([title, rows]) => ({ title, rows })).filter(({ rows }) => new Set(rows.map((each) => each.length)).size > 1);
+  return [...found]
+    .map(([title, rows]) => ({ title, rows }))
+    .filter(({ rows }) => new Set(rows.map((each) => each.length)).size > 1);
 }
 
 /** Speed or memory of each variant against the length. */
@@ -147,13 +282,31 @@ function againstLength(family, key, title, axis, log, styles) {
   if (!shown.length) return null;
   const lengths = [...new Set(family.rows.map((each) => each.length))].sort((a, b) => a - b);
   return chart({
-    title, file: `${family.title} ${title}`, x: { title: "tokens of a document, at most", log: true, ticks: lengths.map((value) => ({ value, text: whole(value) })) },
+    title,
+    file: `${family.title} ${title}`,
+    x: {
+      title: "tokens of a document, at most",
+      log: true,
+      ticks: lengths.map((value) => ({ value, text: whole(value) })),
+    },
     y: { title: axis, log, zero: !log },
     series: [...new Set(shown.map((each) => each.variant))].map((name) => ({
-      variant: name, style: styles.get(name), line: true, marks: true,
-      points: shown.filter((each) => each.variant === name).sort((a, b) => a.length - b.length)
-        .map(({ length, row, group }) => ({ x: length, y: row[key], tip: () => `${name}, ${whole(length)} tokens\n${brief(row[key])} ${axis}\n${group.title}` })),
+      variant: name,
+      style: styles.get(name),
+      line: true,
+      marks: true,
+      points: shown
+        .filter((each) => each.variant === name)
+        .sort((a, b) => a.length - b.length)
+        .map(({ length, row, group }) => ({
+          x: length,
+          y: row[key],
+          tip: () => `${name}, ${whole(length)} tokens\n${brief(row[key])} ${axis}\n${group.title}`,
+        })),
     })),
-    csv: () => [["variant", "max_length", key, "runs", "group", "measured"], ...shown.map(({ variant, length, row, group }) => [variant, length, row[key], row.n, group.title, row.measured])],
+    csv: () => [
+      ["variant", "max_length", key, "runs", "group", "measured"],
+      ...shown.map(({ variant, length, row, group }) => [variant, length, row[key], row.n, group.title, row.measured]),
+    ],
   });
 }

@@ -32,7 +32,8 @@ function brief(value) {
     value /= 1000;
     prefix = next;
   }
-  if (!prefix) return Number.isInteger(value) || Math.abs(value) >= 99.95 ? value.toFixed(0) : String(+value.toPrecision(3));
+  if (!prefix)
+    return Number.isInteger(value) || Math.abs(value) >= 99.95 ? value.toFixed(0) : String(+value.toPrecision(3));
   return value.toPrecision(3) + prefix;
 }
 
@@ -47,7 +48,8 @@ function tickText(value) {
 
 const minus = (text) => text.replace("-", "−");
 const fixed = (value, digits = 3) => (value === null || value === undefined ? missing : minus(value.toFixed(digits)));
-const signed = (value) => (value === null || value === undefined ? missing : (value < 0 ? "" : "+") + minus(value.toFixed(3)));
+const signed = (value) =>
+  value === null || value === undefined ? missing : (value < 0 ? "" : "+") + minus(value.toFixed(3));
 const whole = (value) => (value === null || value === undefined ? missing : Math.round(value).toLocaleString("en-US"));
 const times = (value) => "×" + (value >= 99.95 ? value.toFixed(0) : value.toPrecision(3));
 
@@ -70,10 +72,20 @@ function csvLink(name, rows, text = "CSV") {
     const plain = value === null || value === undefined ? "" : String(value);
     return /[",\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
   };
-  const file = name.replace(/[^a-z0-9]+/gi, "_").replace(/^_|_$/g, "").toLowerCase() + ".csv";
+  const file =
+    name
+      .replace(/[^a-z0-9]+/gi, "_")
+      .replace(/^_|_$/g, "")
+      .toLowerCase() + ".csv";
   const link = make("a", { href: "#", class: "csv", download: file, title: `Download ${file}` }, text);
   link.addEventListener("click", () => {
-    link.href = "data:text/csv;charset=utf-8," + encodeURIComponent(rows().map((row) => row.map(cell).join(",")).join("\n") + "\n");
+    link.href =
+      "data:text/csv;charset=utf-8," +
+      encodeURIComponent(
+        rows()
+          .map((row) => row.map(cell).join(","))
+          .join("\n") + "\n",
+      );
   });
   return link;
 }

@@ -14,14 +14,24 @@ const cross = "M-4,-4L4,4M-4,4L4,-4";
 /** The look of each variant, the same in every figure: softmax's in ink, others' by colour, marker and dash. */
 function makeStyles(names) {
   const styles = new Map();
-  let i = 0, inked = 0;
+  let i = 0,
+    inked = 0;
   for (const name of names) {
     if (/^softmax\b/.test(name)) {
-      styles.set(name, { color: "var(--ink)", marker: [cross, ...markers][inked % 7], dash: inked ? dashes[(inked + 1) % 4] : "5 3", open: true });
+      styles.set(name, {
+        color: "var(--ink)",
+        marker: [cross, ...markers][inked % 7],
+        dash: inked ? dashes[(inked + 1) % 4] : "5 3",
+        open: true,
+      });
       inked += 1;
     } else {
       const turn = Math.floor(i / 6);
-      styles.set(name, { color: `var(--s${i % 6})`, marker: markers[(i + turn) % markers.length], dash: dashes[turn % dashes.length] });
+      styles.set(name, {
+        color: `var(--s${i % 6})`,
+        marker: markers[(i + turn) % markers.length],
+        dash: dashes[turn % dashes.length],
+      });
       i += 1;
     }
   }
@@ -30,7 +40,12 @@ function makeStyles(names) {
 
 function glyph(style, x, y, attributes = {}) {
   return draw("path", {
-    d: style.marker, class: "glyph", transform: `translate(${x} ${y})`, stroke: style.color, fill: style.open ? "none" : style.color, ...attributes,
+    d: style.marker,
+    class: "glyph",
+    transform: `translate(${x} ${y})`,
+    stroke: style.color,
+    fill: style.open ? "none" : style.color,
+    ...attributes,
   });
 }
 
@@ -61,35 +76,52 @@ function logTicks(low, high, count) {
   };
   for (const parts of [[1, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]) {
     const ticks = all(parts);
-    if (ticks.length <= count) return ticks.length >= 2 ? ticks : niceTicks(low, high, Math.min(count, 4)).filter((tick) => tick > 0);
+    if (ticks.length <= count)
+      return ticks.length >= 2 ? ticks : niceTicks(low, high, Math.min(count, 4)).filter((tick) => tick > 0);
   }
   const decades = all([1]);
   return decades.filter((_, i) => i % Math.ceil(decades.length / count) === 0);
 }
 
 function scale(values, { log = false, zero = false, pad = 0.06, ticks = null, tight = false }, from, to, count) {
-  let low = Math.min(...values), high = Math.max(...values);
+  let low = Math.min(...values),
+    high = Math.max(...values);
   const forward = log ? Math.log : (value) => value;
   if (zero) low = Math.min(0, low);
-  if (low === high) [low, high] = log ? [low / 1.5, high * 1.5] : [low - (Math.abs(low) * 0.1 || 1), high + (Math.abs(high) * 0.1 || 1)];
+  if (low === high)
+    [low, high] = log
+      ? [low / 1.5, high * 1.5]
+      : [low - (Math.abs(low) * 0.1 || 1), high + (Math.abs(high) * 0.1 || 1)];
   const room = tight ? 0 : pad * (forward(high) - forward(low));
-  const start = zero && low === 0 ? 0 : forward(low) - room, end = forward(high) + room;
+  const start = zero && low === 0 ? 0 : forward(low) - room,
+    end = forward(high) + room;
   const undo = log ? Math.exp : (value) => value;
   const at = (value) => from + ((forward(value) - start) / (end - start)) * (to - from);
-  at.ticks = ticks ?? (log ? logTicks : niceTicks)(undo(start), undo(end), count).map((value) => ({ value, text: tickText(value) }));
+  at.ticks =
+    ticks ??
+    (log ? logTicks : niceTicks)(undo(start), undo(end), count).map((value) => ({ value, text: tickText(value) }));
   at.inside = (value) => forward(value) >= start && forward(value) <= end;
   return at;
 }
 
 /**
- * A figure. spec: title, note, x and y {title, log, zero, ticks, tight}, references [{name, value}] as horizontal lines,
- * frontier [[x, y]], csv () => rows, and series [{variant, style, points [{x, y, low, high, tip}], line, raw, marks, label}].
+ * A figure. spec: title, note, x and y {title, log, zero, ticks, tight}, references [{name, value}] as horizontal
+ * lines, frontier [[x, y]], csv () => rows, and series [{variant, style, line, raw, marks, label, points}], its points
+ * {x, y, low, high, mark, tip () => text}.
  */
 function chart(spec) {
-  const box = draw("svg", { class: "chart", role: "img", "aria-label": `${spec.title}; its data is in the CSV beside it` });
-  const figure = make("figure", { class: spec.wide ? "wide" : null, "data-figure": spec.title },
-    make("figcaption", {}, spec.title, spec.note ? make("small", {}, spec.note) : null), box,
-    make("div", { class: "foot" }, make("span", {}, spec.foot ?? ""), csvLink(spec.file ?? spec.title, spec.csv)));
+  const box = draw("svg", {
+    class: "chart",
+    role: "img",
+    "aria-label": `${spec.title}; its data is in the CSV beside it`,
+  });
+  const figure = make(
+    "figure",
+    { class: spec.wide ? "wide" : null, "data-figure": spec.title },
+    make("figcaption", {}, spec.title, spec.note ? make("small", {}, spec.note) : null),
+    box,
+    make("div", { class: "foot" }, make("span", {}, spec.foot ?? ""), csvLink(spec.file ?? spec.title, spec.csv)),
+  );
   let width = 0;
   const observer = new ResizeObserver(([entry]) => {
     const now = Math.round(entry.contentRect.width);
@@ -109,11 +141,23 @@ function paint(box, spec, width, height) {
   const points = spec.series.flatMap((series) => series.points);
   const drawn = points.filter((point) => point.y !== null);
   if (!drawn.length) {
-    box.append(draw("text", { x: width / 2, y: height / 2, "text-anchor": "middle" }, points.length ? "every value is nan" : "no row to draw"));
+    box.append(
+      draw(
+        "text",
+        { x: width / 2, y: height / 2, "text-anchor": "middle" },
+        points.length ? "every value is nan" : "no row to draw",
+      ),
+    );
     return;
   }
   const edge = { left: 46, right: 14, top: 24, bottom: 40 };
-  const x = scale(drawn.map((point) => point.x), spec.x, edge.left, width - edge.right, Math.max(2, Math.floor(width / 90)));
+  const x = scale(
+    drawn.map((point) => point.x),
+    spec.x,
+    edge.left,
+    width - edge.right,
+    Math.max(2, Math.floor(width / 90)),
+  );
   const heights = drawn.flatMap((point) => [point.y, point.low ?? point.y, point.high ?? point.y]);
   const y = scale(heights, spec.y, height - edge.bottom, edge.top, 5);
   for (const { value, text } of y.ticks) {
@@ -121,10 +165,26 @@ function paint(box, spec, width, height) {
     box.append(draw("text", { x: edge.left - 7, y: y(value) + 4, "text-anchor": "end" }, minus(text)));
   }
   for (const { value, text } of x.ticks) {
-    box.append(draw("line", { class: "axis", x1: x(value), x2: x(value), y1: height - edge.bottom, y2: height - edge.bottom + 4 }));
+    box.append(
+      draw("line", {
+        class: "axis",
+        x1: x(value),
+        x2: x(value),
+        y1: height - edge.bottom,
+        y2: height - edge.bottom + 4,
+      }),
+    );
     box.append(draw("text", { x: x(value), y: height - edge.bottom + 17, "text-anchor": "middle" }, minus(text)));
   }
-  box.append(draw("line", { class: "axis", x1: edge.left, x2: width - edge.right, y1: height - edge.bottom, y2: height - edge.bottom }));
+  box.append(
+    draw("line", {
+      class: "axis",
+      x1: edge.left,
+      x2: width - edge.right,
+      y1: height - edge.bottom,
+      y2: height - edge.bottom,
+    }),
+  );
   box.append(draw("text", { x: edge.left - 40, y: 12 }, spec.y.title));
   box.append(draw("text", { x: width - edge.right, y: height - 5, "text-anchor": "end" }, spec.x.title));
   const taken = drawn.map((point) => ({ x: x(point.x) - 6, y: y(point.y) - 6, width: 12, height: 12 }));
@@ -134,7 +194,12 @@ function paint(box, spec, width, height) {
   }
   if (spec.frontier?.length) {
     const [first, ...rest] = spec.frontier.map(([at, up]) => [x(at), y(up)]);
-    box.append(draw("path", { class: "frontier", d: `M${first}` + rest.map(([at, up]) => (spec.better === "right" ? `V${up}H${at}` : `H${at}V${up}`)).join("") }));
+    box.append(
+      draw("path", {
+        class: "frontier",
+        d: `M${first}` + rest.map(([at, up]) => (spec.better === "right" ? `V${up}H${at}` : `H${at}V${up}`)).join(""),
+      }),
+    );
   }
   const targets = [];
   for (const series of spec.series) {
@@ -143,7 +208,16 @@ function paint(box, spec, width, height) {
     for (const point of series.points.filter((each) => each.y !== null)) {
       const at = [x(point.x), y(point.y)];
       if (point.low !== undefined && point.low !== null) {
-        layer.append(draw("line", { class: "whisker", stroke: series.style.color, x1: at[0], x2: at[0], y1: y(point.low), y2: y(point.high) }));
+        layer.append(
+          draw("line", {
+            class: "whisker",
+            stroke: series.style.color,
+            x1: at[0],
+            x2: at[0],
+            y1: y(point.low),
+            y2: y(point.high),
+          }),
+        );
       }
       if (series.marks || point.mark) layer.append(glyph(series.style, ...at));
       targets.push({ at, tip: point.tip, variant: series.variant });
@@ -155,14 +229,28 @@ function paint(box, spec, width, height) {
   }
   for (const { name, value } of (spec.references ?? []).filter((each) => y.inside(each.value))) {
     const text = name.replaceAll("_", " ");
-    place(box, text, [[width - edge.right, y(value) - 4, "end"], [edge.left + 4, y(value) - 4, "start"], [width - edge.right, y(value) + 13, "end"], [edge.left + 4, y(value) + 13, "start"], [width / 2, y(value) - 4, "middle"]], width, taken, { "font-style": "italic" });
+    place(
+      box,
+      text,
+      [
+        [width - edge.right, y(value) - 4, "end"],
+        [edge.left + 4, y(value) - 4, "start"],
+        [width - edge.right, y(value) + 13, "end"],
+        [edge.left + 4, y(value) + 13, "start"],
+        [width / 2, y(value) - 4, "middle"],
+      ],
+      width,
+      taken,
+      { "font-style": "italic" },
+    );
   }
   tooltip(box, targets);
 }
 
 /** A line with gaps where a value is missing. */
 function path(points, x, y, series, kind) {
-  let d = "", pen = false;
+  let d = "",
+    pen = false;
   for (const point of points) {
     if (point.y === null) pen = false;
     else {
@@ -170,20 +258,49 @@ function path(points, x, y, series, kind) {
       pen = true;
     }
   }
-  return draw("path", { class: kind, d, stroke: series.style.color, "stroke-dasharray": kind === "raw" ? null : series.style.dash });
+  return draw("path", {
+    class: kind,
+    d,
+    stroke: series.style.color,
+    "stroke-dasharray": kind === "raw" ? null : series.style.dash,
+  });
 }
 
 /** Writes a point's name beside it. */
 function label(box, series, x, y, width, taken) {
-  const places = [[x + 9, y + 4, "start"], [x - 9, y + 4, "end"], [x, y - 10, "middle"], [x, y + 19, "middle"], [x + 9, y - 9, "start"], [x + 9, y + 17, "start"], [x - 9, y - 9, "end"], [x - 9, y + 17, "end"]];
+  const places = [
+    [x + 9, y + 4, "start"],
+    [x - 9, y + 4, "end"],
+    [x, y - 10, "middle"],
+    [x, y + 19, "middle"],
+    [x + 9, y - 9, "start"],
+    [x + 9, y + 17, "start"],
+    [x - 9, y - 9, "end"],
+    [x - 9, y + 17, "end"],
+  ];
   place(box, series.label, places, width, taken, { "data-variant": series.variant });
 }
 
 /** Writes a text at the first of some places [x, y, anchor] where it covers nothing; nowhere if there is none. */
 function place(box, text, places, width, taken, attributes) {
-  const long = text.length * 6.3, high = 13;
-  const boxes = places.map(([at, base, anchor]) => ({ x: at - { start: 0, end: long, middle: long / 2 }[anchor], y: base - 10, width: long, height: high }));
-  const clear = (mine) => mine.x >= 46 && mine.x + mine.width <= width && !taken.some((other) => mine.x < other.x + other.width && other.x < mine.x + mine.width && mine.y < other.y + other.height && other.y < mine.y + mine.height);
+  const long = text.length * 6.3,
+    high = 13;
+  const boxes = places.map(([at, base, anchor]) => ({
+    x: at - { start: 0, end: long, middle: long / 2 }[anchor],
+    y: base - 10,
+    width: long,
+    height: high,
+  }));
+  const clear = (mine) =>
+    mine.x >= 46 &&
+    mine.x + mine.width <= width &&
+    !taken.some(
+      (other) =>
+        mine.x < other.x + other.width &&
+        other.x < mine.x + mine.width &&
+        mine.y < other.y + other.height &&
+        other.y < mine.y + mine.height,
+    );
   const best = boxes.findIndex(clear);
   if (best < 0) return; // colour, marker and tooltip tell it
   taken.push(boxes[best]);

@@ -14,7 +14,7 @@ FILE_NAME = "metrics.csv"
 
 
 def read_curves(folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """What a figure draws of a run, and notes on what it cannot.
+    """What a figure draws of a run, and what is odd about it, in sentences.
 
     ``{"axes": {"steps", "tokens", "seconds"}, "series": {metric: {"steps", "values", "mean"?}}}``, lists of numbers;
     the axes are knots from which tokens and seconds of any step are interpolated, ``mean`` is a running mean. Empty
@@ -29,7 +29,7 @@ def read_curves(folder: Path) -> tuple[dict[str, Any], list[str]]:
     except (OSError, ValueError, csv.Error) as error:
         return {}, [f"{FILE_NAME} cannot be read ({error})"]
     if not rows:
-        return {}, [f"no {FILE_NAME} beside its record: no curves"]
+        return {}, []
     notes, series = [], {}
     for metric in METRICS:
         steps, values = _column(rows, metric)

@@ -30,7 +30,7 @@ from longdoc.calibration import calibrate, check_calibration
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate, quiet
-from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_pairs
+from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_lengths, check_pairs
 from longdoc.protocol import check_protocol, prescribed
 from longdoc.results.departures import Departures, departures, departures_text
 from longdoc.results.metrics import absent, metrics_text, per_class
@@ -168,6 +168,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     pl.seed_everything(config["seed"], verbose=False)
     model = build_classifier(config, task.vocab_size, len(task.classes), trusted)
     check_causal(task, model)
+    check_lengths(task, model)
     record["parameters"] = sum(p.numel() for p in model.parameters())
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
     module = ClassifierModule(
@@ -233,6 +234,15 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
         logger.log_metrics({k: v for k, v in metrics.items() if k.startswith("test/")}, step=record["steps"])
 
 
+def say_truncated(split: str, counts: dict[str, int]) -> None:
+    """A line on what is never read of a split, if anything."""
+    if counts["truncated_rows"]:
+        # Older records do not say how many tokens there are.
+        of = f" of {counts['tokens']:,}" if "tokens" in counts else ""
+        console.print(f"  {counts['truncated_rows']:,} of {counts['rows']:,} documents of the {split} split are read "
+                      f"in part, {counts['truncated_tokens']:,}{of} tokens left out")  # fmt: skip
+
+
 def report(folder: Path, record: dict[str, Any]) -> None:
     """The last lines of a run."""
     metrics, selection = record["metrics"], record["selection"]
@@ -242,9 +252,8 @@ def report(folder: Path, record: dict[str, Any]) -> None:
             console.print(f"  {counts['empty_rows']} of {counts['rows']} documents of the {split} split are empty")
         if counts.get("duplicate_rows"):
             console.print(f"  {counts['duplicate_rows']} documents of the {split} split are in an earlier split, too")
-        if counts["truncated_rows"] and split == "test":
-            console.print(f"  {counts['truncated_rows']} documents of the {split} split were read in part, "
-                          f"{counts['truncated_tokens']:,} tokens left out")  # fmt: skip
+        if split == "test":
+            say_truncated(split, counts)
     if record.get("validation_seconds", 0) > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing
         share = record["validation_seconds"] / record["train_seconds"]
         console.print(f"  validation took {share:.0%} of the training time; a larger trainer.val_check_interval helps")
@@ -304,6 +313,8 @@ def main(cfg: DictConfig) -> float:
         record = describe(config, task)
         if baseline:
             record |= describe_baseline(baseline, task, record)
+        for split, counts in record["splits"].items():
+            say_truncated(split, counts)
         wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
         record = previous | {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record

@@ -34,7 +34,7 @@ def arguments() -> argparse.Namespace:
     add("checkpoint", type=Path)
     add("input", nargs="?", type=Path, help="a file, a folder, or - for standard input")
     add("--text", action="append", metavar="TEXT", help="a document, in place of INPUT; repeatable")
-    add("--text-column", metavar="NAME", help="default: text, or the only one beside label and id")
+    add("--text-column", metavar="NAME", help="default: as in training; else text, or the only one beside label and id")
     add("--lines", action="store_true", help="of standard input and .txt files each line is a document")
     add("--errors", choices=("strict", "replace"), default="strict",
         help="what is not in its encoding: an error, or read as \N{REPLACEMENT CHARACTER} and counted")  # fmt: skip
@@ -48,13 +48,14 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def open_documents(options: argparse.Namespace) -> Input:
-    """The documents that the arguments name."""
+def open_documents(options: argparse.Namespace, trained: list[str] | None) -> Input:
+    """The documents that the arguments name; trained: the columns that a classifier of tables has learnt from."""
     if options.text is not None:
         return TextInput(options.text, options.errors)
     if str(options.input) == "-":
         return StreamInput(sys.stdin.buffer, "standard input", options.lines, options.errors)
-    return open_input(options.input, options.text_column, options.lines, options.errors)
+    columns = [options.text_column] if options.text_column else trained
+    return open_input(options.input, columns, options.lines, options.errors)
 
 
 def show(rows: list[Row]) -> None:
@@ -79,7 +80,7 @@ def main() -> None:
     if options.output is not None:
         check_suffix(options.output)
     loaded = load(options.checkpoint, options.trust)
-    documents, ids = open_documents(options), []
+    documents, ids = open_documents(options, loaded.task_state.get("columns", {}).get("text")), []
 
     def texts():  # type: ignore[no-untyped-def]
         for name, text in documents:

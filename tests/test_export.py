@@ -1,11 +1,13 @@
 """A checkpoint's task, on the run's data and on other."""
 
 import pytest
-from commands import PROJECT
+from commands import PROJECT, write_books
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from longdoc.export import Loaded
+from longdoc.build import build
+from longdoc.export import Loaded, build_classifier, check_lengths
+from longdoc.tasks.base import SPLITS
 from longdoc.tasks.listops import ListOps
 from longdoc.tasks.listops_language import encode, to_lra
 
@@ -13,10 +15,14 @@ OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", repl
 OmegaConf.register_new_resolver("longdoc.run_name", lambda *_: "run", replace=True)
 
 
-def loaded(tmp_path, *words):
+def composed(*words):
     with initialize_config_dir(str(PROJECT / "conf"), version_base="1.3"):
-        config = compose("train", [*words, f"task.cache={tmp_path}"])
-    plain = {"task": OmegaConf.to_container(config.task, resolve=True), "choices": {"task": words[0].split("=")[1]}}
+        return OmegaConf.to_container(compose("train", list(words)), resolve=True)
+
+
+def loaded(tmp_path, *words):
+    task = composed(*words, f"task.cache={tmp_path}")["task"]
+    plain = {"task": task, "choices": {"task": words[0].split("=")[1]}}
     return Loaded(None, plain, {"classes": [str(i) for i in range(10)], "vocab_size": 16}, step=0)
 
 
@@ -39,3 +45,19 @@ def test_a_model_of_a_hubs_texts_is_scored_on_files(tmp_path):
 def test_a_task_that_reads_no_files_is_given_none(tmp_path):
     with pytest.raises(ValueError, match=r"^the task recall makes its own data and reads none from somewhere$"):
         loaded(tmp_path, "task=recall").task("somewhere")
+
+
+@pytest.mark.parametrize("words", [["encoder.positions=learned"], ["feature_map=cosformer", "feature_map.length=30"]])
+def test_whole_documents_that_positions_do_not_reach_are_refused_before_training(tmp_path, words):
+    words = [f"task.data={write_books(tmp_path)}", f"task.cache={tmp_path}", "task.vocab_size=300", *words]
+    for truncation in ("head", "none"):
+        config = composed(f"task.truncation={truncation}", "task.max_length=30", *words)
+        task = build(config["task"])
+        model = build_classifier(config, task.vocab_size, len(task.classes))
+        if truncation == "head":
+            check_lengths(task, model)
+            continue
+        longest = max(int(task.documents(split).lengths.max()) for split in SPLITS)
+        message = rf"^task.truncation=none reads whole documents, \w+ split: a document of {longest} tokens is longer"
+        with pytest.raises(ValueError, match=message):
+            check_lengths(task, model)

@@ -30,7 +30,7 @@ def write(path, rows):
 
 
 def read(path, column=None, lines=False, errors="strict"):
-    return list(open_input(path, column, lines, errors))
+    return list(open_input(path, column and [column], lines, errors))
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "json"])
@@ -114,3 +114,11 @@ def test_what_is_no_input_is_refused(name, lines, why, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises((ValueError, FileNotFoundError), match=why):
         read(tmp_path / name, lines=lines)
+
+
+def test_several_columns_are_one_text_and_numbers_stay_as_written(tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"id": 7, "title": 1.50, "body": "b"}\n{"id": 8, "title": "", "body": 1e3}\n')
+    assert list(open_input(tmp_path / "new.jsonl", ["title", "body"], False, "strict")) == [
+        ("7", "1.50\n\nb"),
+        ("8", "\n\n1e3"),
+    ]

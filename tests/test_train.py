@@ -1,6 +1,7 @@
 """train.py from end to end, in processes of its own."""
 
 import csv
+import re
 import signal
 import subprocess
 import sys
@@ -51,12 +52,26 @@ def test_the_last_step_is_validated_and_saved_though_it_falls_inside_an_epoch(fi
     assert sorted(path.name for path in (finished / "checkpoints").iterdir()) == ["best.ckpt", "last.ckpt"]
 
 
+def test_what_is_cut_is_said_before_the_training(data, tmp_path):
+    overrides = ["task.truncation=head", "task.max_length=8", "trainer.max_steps=1", "callbacks=none"]
+    done = run("train.py", *TINY, f"task.data={data}", f"task.cache={data}/cache", *overrides, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    before, after = done.stdout.split("parameters,")
+    for split, rows in {"train": 20, "validation": 3, "test": 6}.items():
+        line = (
+            rf"  {rows} of {rows} documents of the {split} split are read in part, [\d,]+ of [\d,]+ tokens left out\n"
+        )
+        assert re.search(line, before)
+    assert "documents of the test split are read in part" in after
+
+
 def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     result = record(finished)
     assert result["status"] == "finished"
     assert (result["steps"], result["epochs"]) == (13, 1.3)
     contents = [counts.pop("content") for counts in result["splits"].values()]
     assert len(set(contents)) == 3
+    assert 100 < result["splits"]["test"].pop("tokens") < 1000
     assert result["splits"]["test"] == {
         "rows": 6,
         "empty_rows": 0,

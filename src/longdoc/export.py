@@ -11,9 +11,11 @@ from torch import Tensor
 
 from longdoc import __version__
 from longdoc.build import TRUSTED, allow, build
+from longdoc.feature_maps import FeatureMap
 from longdoc.models import Classifier
+from longdoc.models.positions import LearnedPositions
 from longdoc.results.record import read_record
-from longdoc.tasks.base import Task
+from longdoc.tasks.base import SPLITS, Task
 
 if TYPE_CHECKING:
     from longdoc.prediction import Prediction
@@ -54,6 +56,18 @@ def check_causal(task: Task, model: Classifier) -> None:
         raise ValueError(
             "pooling=first: with attention.causal=true the first token reads itself alone; use last or mean"
         )
+
+
+def check_lengths(task: Task, model: Classifier) -> None:
+    """Raises ValueError if a document that is read whole is longer than the model has positions for."""
+    if task.truncation == "none":
+        longest, split = max((int(task.documents(split).lengths.max(initial=0)), split) for split in SPLITS)
+        for module in model.modules():
+            if isinstance(module, LearnedPositions | FeatureMap):
+                try:
+                    module.require(longest)
+                except ValueError as error:
+                    raise ValueError(f"task.truncation=none reads whole documents, {split} split: {error}") from error
 
 
 @dataclass

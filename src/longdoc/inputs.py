@@ -1,28 +1,16 @@
 """What new documents are read from: a table, a folder of texts, a text, or standard input."""
 
-import codecs
-import csv
 import io
-import json
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import pyarrow.parquet as pq
-
+from longdoc.tasks.encodings import SURROGATE, encoding_of
 from longdoc.tasks.tables import TYPES, FileTable, Refused
 
 ID = "id"  # the column whose values are handed on, if there is one
-SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not in its encoding, or half a character
-ENCODINGS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, which it begins with
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+JOINED = "\n\n"  # what stands between the texts of several columns
 
 
 @dataclass
@@ -60,7 +48,7 @@ class Input:
 
     def decode(self, data: bytes, where: str) -> str:
         """Bytes in the encoding that their byte order mark names, else in UTF-8."""
-        encoding = next((name for mark, name in ENCODINGS if data.startswith(mark)), "utf-8")
+        encoding = encoding_of(data)
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
@@ -75,19 +63,20 @@ def _undecodable(where: str, place: str, encoding: str) -> ValueError:
 
 
 class TableInput(Input):
-    """The rows of a table; a missing text is read as an empty one."""
+    """The rows of a table; a missing text is read as an empty one, the texts of several columns as one."""
 
-    def __init__(self, path: Path, column: str | None, errors: str = "strict") -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None, errors: str = "strict") -> None:
         super().__init__(str(path), errors)
-        names = column_names(path)
-        self.table, self.column, self.has_id = FileTable(path), column or guess(names, path), ID in names
+        self.table = FileTable(path, written=True)
+        names = self.table.column_names()
+        self.columns, self.has_id = list(columns or [guess(names, path)]), ID in names
 
     def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        columns = [self.column, ID] if self.has_id else [self.column]
+        columns = [*self.columns, ID] if self.has_id else self.columns
         refused = Refused(self.where)
-        for text, *ids in self.table.rows(columns, refused):
-            name = str(ids[0]) if ids else None
-            yield name, self.clean(text, f"{self.where}, row {refused.rows:,}")
+        for values in self.table.rows(columns, refused):
+            texts = [self.clean(text, f"{self.where}, row {refused.rows:,}") for text in values[: len(self.columns)]]
+            yield str(values[-1]) if self.has_id else None, JOINED.join(texts)
 
 
 class FolderInput(Input):
@@ -132,8 +121,11 @@ class TextInput(Input):
             yield None, self.clean(text, f"--text {number + 1}")
 
 
-def open_input(source: Path, column: str | None, lines: bool, errors: str) -> Input:
-    """The input that a path names: a folder of .txt files, one such file, or a table; raises ValueError otherwise."""
+def open_input(source: Path, columns: Sequence[str] | None, lines: bool, errors: str) -> Input:
+    """The input that a path names: a folder of .txt files, one such file, or a table; raises ValueError otherwise.
+
+    columns: those of a table whose texts are read, joined by a blank line; None guesses.
+    """
     if source.is_dir():
         return FolderInput(source, errors)
     if not source.exists():
@@ -145,24 +137,7 @@ def open_input(source: Path, column: str | None, lines: bool, errors: str) -> In
         raise ValueError(f"{source} is none of {kinds}, .txt, or a folder of .txt files")
     if lines:
         raise ValueError(f"--lines: {source} has rows; it is for standard input and .txt files")
-    return TableInput(source, column, errors)
-
-
-def column_names(path: Path) -> list[str]:
-    """The columns of a table's file; of JSON, the names of the first object."""
-    if path.suffix == ".parquet":
-        return pq.read_schema(path).names
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        if path.suffix in (".csv", ".tsv"):
-            return next(csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ","), [])
-        listed = path.suffix == ".json" and file.read(1024).lstrip()[:1] == "["
-        file.seek(0)
-        first: Any
-        try:
-            first = next(iter(json.load(file) if listed else (json.loads(line) for line in file if line.strip())), {})
-        except ValueError as error:
-            raise ValueError(f"{path}: this is not JSON: {error}") from error
-    return list(first) if isinstance(first, dict) else []
+    return TableInput(source, columns, errors)
 
 
 def guess(names: list[str], path: Path) -> str:

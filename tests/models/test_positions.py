@@ -55,7 +55,7 @@ def test_sinusoids_tell_neighbours_apart_far_out():
 
 def test_a_document_longer_than_the_table_is_an_error():
     model = classifier(MIXERS[0][1], "learned", max_length=12)
-    message = r"a document of 13 tokens is longer than the learned position table of 12; lower task.max_length"
+    message = r"a document of 13 tokens is longer than the learned position table of 12; cut it, or train with enc"
     with pytest.raises(ValueError, match=message):
         model(torch.ones(1, 13, dtype=torch.long))
     mask = torch.arange(20) < torch.tensor([[13], [3]])

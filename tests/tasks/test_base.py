@@ -58,6 +58,7 @@ def test_a_limit_of_windows_is_kept_and_reported(make, limit, windows):
     cut = 0 if limit is None else 2
     assert task.describe()["test"] == {
         "rows": 4,
+        "tokens": 469,
         "empty_rows": 1,
         "truncated_rows": cut,
         "truncated_tokens": lost,
@@ -136,7 +137,7 @@ def test_all_splits_are_prepared(make, tmp_path):
         ({"batch_rows": 4}, "task.batch_tokens=256 and task.batch_rows=4: one must be a number, the other null"),
         ({"batch_tokens": None}, "task.batch_tokens=None and task.batch_rows=None: one must be a number"),
         ({"batch_tokens": None, "batch_rows": 0}, "task.batch_rows=0 must be at least 1"),
-        ({"truncation": "tail"}, "task.truncation=tail must be windows or head"),
+        ({"truncation": "tail"}, "task.truncation=tail must be one of head, head.tail, windows, none"),
     ],
 )
 def test_options_that_cannot_be_are_refused(make, options, sentence):
@@ -165,6 +166,69 @@ def test_the_head_is_what_training_and_evaluation_see_of_a_long_document(make):
     report = task.describe()["train"]
     lengths = task.documents("train").lengths
     assert report["truncated_tokens"] == int((lengths - lengths.clip(max=20)).sum()) > 0
+
+
+def pieces(task, split):
+    """What is seen of each row, by row, in an epoch of training or in evaluation."""
+    loader, seen = task.eval_dataloader(split), {}
+    if split == "train":
+        loader = islice(task.train_dataloader(), task.train_sampler().epoch_batches)
+    for batch in loader:
+        for i, row in enumerate(rows(batch)):
+            length = batch["ids"].shape[1] if batch["mask"] is None else int(batch["mask"][i].sum())
+            seen.setdefault(row, []).append(batch["ids"][i, :length].tolist())
+    return seen
+
+
+@pytest.mark.parametrize("max_length", [1, 20, 21])
+@pytest.mark.parametrize("split", SPLITS)
+def test_head_and_tail_are_half_each_of_a_long_document_in_one_row(make, split, max_length):
+    task = make(max_length=max_length, batch_tokens=80, truncation="head+tail")
+    seen, head, tail = pieces(task, split), -(-max_length // 2), max_length // 2
+    assert set(seen) == set(range(len(LENGTHS[split])))
+    for row, length in enumerate(LENGTHS[split]):
+        whole = list(range(1, length + 1))
+        assert seen[row] == [whole if length <= max_length else whole[:head] + whole[length - tail :]]
+    lost = [max(0, length - max_length) for length in LENGTHS[split]]
+    report = task.describe()[split]
+    assert (report["truncated_rows"], report["truncated_tokens"]) == (sum(map(bool, lost)), sum(lost))
+    assert report["tokens"] == sum(LENGTHS[split])
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_whole_documents_are_one_row_each_and_a_long_one_is_a_batch_of_its_own(make, split):
+    task = make(max_length=20, batch_tokens=100, truncation="none", buckets=3, validation_windows=1)
+    seen = pieces(task, split)
+    assert seen == {row: [list(range(1, length + 1))] for row, length in enumerate(LENGTHS[split])}
+    assert all(
+        bucket.rows == max(1, 100 // bucket.length) for bucket in (*task.train_shapes(), *buckets_of(task, split))
+    )
+    assert max(bucket.length for bucket in task.train_shapes()) == max(LENGTHS["train"])
+    report = task.describe()[split]
+    assert (report["truncated_rows"], report["truncated_tokens"]) == (0, 0)
+
+
+def buckets_of(task, split):
+    return task.eval_dataloader(split).batch_sampler.shapes.buckets
+
+
+def test_labels_of_tokens_are_cut_like_the_tokens(tmp_path):
+    class Tokens(Numbers):
+        token_labels = True
+
+        def encode(self, split):
+            ids = [np.arange(1, length + 1) for length in LENGTHS[split]]
+
+            def build(folder):
+                save_documents(folder / "documents", ids, [2 * row for row in ids], 1000)
+
+            return cached(self.cache, {"labelled": split}, build) / "documents"
+
+    options = {"max_length": 20, "batch_tokens": 80, "seed": 3, "cache": str(tmp_path), "truncation": "head+tail"}
+    for batch in Tokens(**options).test_dataloader():
+        known = batch["label"] >= 0
+        assert torch.equal(batch["label"][known], 2 * batch["ids"][known])
+        assert torch.equal(known & (batch["weight"] > 0)[:, None], (batch["ids"] > 0) & (batch["weight"] > 0)[:, None])
 
 
 def test_majority_of_labels_of_tokens_leaves_out_tokens_without_one(tmp_path):

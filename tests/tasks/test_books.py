@@ -93,6 +93,7 @@ def test_empty_and_missing_texts_are_rows_like_others(books):
     assert books.describe()["train"]["empty_rows"] == 2
     assert books.describe()["test"] == {
         "rows": 3,
+        "tokens": 4,
         "empty_rows": 1,
         "truncated_rows": 0,
         "truncated_tokens": 0,

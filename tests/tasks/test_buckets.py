@@ -67,6 +67,18 @@ def test_a_row_lies_in_the_smallest_bucket_that_holds_it(kind):
         assert ends[member] == min(end for end in ends if end >= length)
 
 
+def test_many_different_lengths_are_chosen_from_a_thousand():
+    """The search is quadratic in them; what it finds holds every row all the same."""
+    lengths = np.arange(1, 200_000, 61)
+    shapes = Buckets(lengths, BatchSize(4096), 4)
+    ends = [bucket.length for bucket in shapes.buckets]
+    assert len(ends) == 4
+    assert ends[-1] == lengths.max()
+    quarters = [50_000, 100_000, 150_000, ends[-1]]
+    assert padded_tokens(lengths.tolist(), ends) < 1.01 * padded_tokens(lengths.tolist(), quarters)
+    assert (np.array(ends)[shapes.of(lengths)] >= lengths).all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_batches_keep_the_token_budget_and_padding_is_announced(kind):
     lengths = lengths_like(kind)

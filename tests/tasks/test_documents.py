@@ -71,6 +71,17 @@ class TestInput:
         assert [len(split) for split in found[0]] == [48, 6, 6]
         assert all(other == found[0] for other in found)
 
+    def test_every_kind_gives_the_same_tokenizer_and_tokens(self, make, tmp_path):
+        columns = rows(60, ["9", "10"]) | {
+            "text": [f"It was chapter {i % 7} of {i}. " * (i % 5 + 1) for i in range(60)]
+        }
+        found = set()
+        for kind in KINDS:
+            task = make(write_kind(tmp_path, kind, columns), tokenizer="bpe", vocab_size=280)
+            task.prepare_data()
+            found.add((task.state["tokenizer"]["json"], *(task.documents(split).content() for split in SPLITS)))
+        assert len(found) == 1
+
     def test_numbers_are_the_text_that_is_written(self, make, tmp_path):
         lines = "".join(f'{{"text": {number}, "label": "{"ab"[i % 2]}"}}\n' for i, number in enumerate(NUMBERS))
         (tmp_path / "rows.jsonl").write_text(lines)
@@ -122,6 +133,42 @@ class TestInput:
 
 
 NUMBERS = ["1", "1.0", "1e3", "-0", "0.10", "12345678901234567890", "3", "4", "5", "6"]
+
+
+class TestEncodings:
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl", "json", "txt"])
+    def test_a_byte_order_mark_names_the_encoding_and_is_no_text(self, make, tmp_path, encoding, suffix):
+        texts_ = [f"naïve 日本語 {i}" for i in range(20)]
+        path = write_kind(tmp_path, "folder" if suffix == "txt" else suffix, {"text": texts_, "label": ["a", "b"] * 10})
+        mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+        for file in tmp_path.rglob(f"*.{suffix}"):
+            file.write_bytes((mark + file.read_bytes().decode()).encode(encoding))
+        task = make(path)
+        assert sorted(text for split in SPLITS for text in texts(task, split)) == sorted(texts_)
+        assert task.classes == ["a", "b"]
+
+    @pytest.mark.parametrize("suffix", ["csv", "jsonl", "txt", "parquet"])
+    def test_bytes_that_are_no_utf8_are_told_with_file_and_place_or_replaced_and_counted(
+        self, make, tmp_path, capsys, suffix
+    ):
+        columns = {"text": [f"caf\xe9 {i}" if i == 7 else f"tea {i}" for i in range(20)], "label": ["a", "b"] * 10}
+        if suffix == "parquet":
+            columns["text"] = [text.encode("latin-1") for text in columns["text"]]
+        path = write_kind(tmp_path, "folder" if suffix == "txt" else suffix, columns)
+        for file in tmp_path.rglob(f"*.{suffix}"):
+            data = file.read_bytes().replace(b"caf\\u00e9", b"caf\xe9").replace(b"caf\xc3\xa9", b"caf\xe9")
+            file.write_bytes(data)
+        (place,) = [(f, f.read_bytes().index(b"\xe9")) for f in tmp_path.rglob("*.*") if b"caf\xe9" in f.read_bytes()]
+        byte = "" if suffix == "parquet" else f", first at byte {place[1]:,} of the file"
+        row = 19 if suffix == "txt" else 8
+        why = rf"^1 of 20 rows are .*{place[0].name}, row {row}: text has bytes that are no UTF-8{byte}"
+        with pytest.raises(ValueError, match=why):
+            make(path).classes  # noqa: B018
+        task = make(path, errors="replace")
+        found = [text for split in SPLITS for text in texts(task, split)]
+        assert sorted(found) == sorted("caf\ufffd 7" if i == 7 else f"tea {i}" for i in range(20))
+        assert "1 texts of" in capsys.readouterr().out
 
 
 class TestSplits:
@@ -213,6 +260,71 @@ class TestLabels:
         why = r"rows\.jsonl: the labels in label are of several kinds: numbers \(row 1: 1\), text \(row 5: pos\)"
         with pytest.raises(ValueError, match=why):
             make(tmp_path / "rows.jsonl").classes  # noqa: B018
+
+
+class TestManyLabels:
+    LISTS = ([["x", "y"], ["y"], [], ["z", "x"]] * 10, {})
+    CELLS = (["x;y", "y", "", "z; x"] * 10, {"separator": ";"})
+
+    @pytest.mark.parametrize(("kind", "labels"), [("jsonl", LISTS), ("parquet", LISTS), ("csv", CELLS)])
+    def test_a_document_has_those_of_its_list_or_its_cell(self, make, tmp_path, kind, labels):
+        names = [f"document {i}" for i in range(40)]
+        task = make(write_rows(tmp_path / f"rows.{kind}", {"text": names, "label": labels[0]}), **labels[1])
+        task.prepare_data()
+        assert (task.multi_label, task.classes) == (True, ["x", "y", "z"])
+        wanted = [[True, True, False], [False, True, False], [False] * 3, [True, False, True]]
+        for split in SPLITS:
+            numbers = [int(text.split()[1]) for text in texts(task, split)]
+            assert task.documents(split).labels.tolist() == [wanted[number % 4] for number in numbers]
+        assert [len(task.documents(split)) for split in SPLITS] == [32, 4, 4]
+
+    def test_a_checkpoint_knows_it(self, make, tmp_path):
+        write_rows(tmp_path / "train.jsonl", {"text": [f"t{i}" for i in range(20)], "label": [["x"], ["x", "y"]] * 10})
+        write_rows(tmp_path / "test.jsonl", {"text": ["?"], "label": [["y"]]})
+        task = make(tmp_path, make(tmp_path).learn())
+        assert task.documents("test").labels.tolist() == [[False, True]]
+
+
+class TestPairs:
+    def test_two_columns_are_a_pair_or_one_text(self, make, tmp_path):
+        columns = {
+            "q": [f"question {i}" for i in range(20)],
+            "a": ["yes", "no"] * 10,
+            "label": ["b", "a", "a", "b"] * 5,
+        }
+        path = write_rows(tmp_path / "rows.csv", columns)
+        task = make(path, text=["q", "a"], interaction="full", truncation="head")
+        documents = task.documents("train")
+        pairs = {tuple(task.decode(documents.ids(row, side)) for side in (0, 1)) for row in range(16)}
+        assert (task.pairs, len(pairs)) == (True, 16)
+        assert pairs <= set(zip(columns["q"], columns["a"], strict=True))
+        task = make(path, text=["q", "a"])
+        joined = {f"{q}\n\n{a}" for q, a in zip(columns["q"], columns["a"], strict=True)}
+        assert {text for split in SPLITS for text in texts(task, split)} == joined
+        with pytest.raises(ValueError, match=r"task\.text=None: a pair of documents is two columns"):
+            make(path, pairs=True, truncation="head")
+
+
+class TestWeights:
+    def test_balanced(self, make, tmp_path):
+        columns = {"text": [f"t{i}" for i in range(50)], "label": ["a"] * 40 + ["b"] * 10}
+        task = make(write_rows(tmp_path / "rows.csv", columns), class_weights="balanced")
+        task.prepare_data()
+        assert task.class_weights.tolist() == [40 / 2 / 32, 40 / 2 / 8]
+
+    def test_balanced_of_many_labels_is_the_odds_against_a_class(self, make, tmp_path):
+        columns = {"text": [f"t{i}" for i in range(50)], "label": [["x"]] * 40 + [["x", "y"]] * 10}
+        task = make(write_rows(tmp_path / "rows.jsonl", columns), class_weights="balanced")
+        task.prepare_data()
+        assert task.class_weights.tolist() == [0, 32 / 8]
+
+    def test_by_name(self, make, tmp_path):
+        path = write_rows(tmp_path / "rows.csv", rows(20, [1, 2]))
+        task = make(path, class_weights={2: 3})
+        task.prepare_data()
+        assert task.class_weights.tolist() == [1, 3]
+        with pytest.raises(ValueError, match=r"task\.class_weights: 3: 1\.0 is no weight of a class; they are 1, 2"):
+            make(path, class_weights={"3": 1}).prepare_data()
 
 
 class TestBadInput:

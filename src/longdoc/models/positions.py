@@ -39,8 +39,7 @@ class LearnedPositions(nn.Module):
         if tokens > self.table.num_embeddings:
             raise ValueError(
                 f"a document of {tokens} tokens is longer than the learned position table "
-                f"of {self.table.num_embeddings}; lower task.max_length "
-                f"or choose encoder.positions=sinusoidal, rotary or none"
+                f"of {self.table.num_embeddings}; cut it, or train with encoder.positions=sinusoidal, rotary or none"
             )
 
 

@@ -9,11 +9,13 @@ import pytorch_lightning as pl
 from numpy.typing import NDArray
 from torch.utils.data import DataLoader, Dataset
 
-from longdoc.tasks.buckets import BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
+from longdoc.tasks.buckets import ENDLESS, BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
 from longdoc.tasks.tokenizers import Tokenizer, from_state
 
 SPLITS = ("train", "validation", "test")
+TRUNCATIONS = ("head", "head+tail", "windows", "none")
+WHOLE_LENGTHS = 16  # of whole documents in evaluation, which is not compiled: more lengths pad less
 
 
 def _differ(labels: NDArray[Any]) -> bool:
@@ -33,15 +35,17 @@ class Task(pl.LightningDataModule):
     A subclass sets ``name`` and defines ``learn`` and ``encode``. Id 0 is padding. ``source`` says where
     its documents come from: files (local), a generator (generated) or a hub. ``token_labels`` says that each token has
     a label, or none, instead of each document; such a task needs ``pooling=none``. ``causal_only`` says that a token's
-    label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to its first
-    ``max_length`` tokens, and has one label. ``multi_label`` says that a row has any number of the classes instead of
+    label can be read off later tokens. ``pairs`` says that a row is two documents, each cut to ``max_length`` tokens,
+    and has one label. ``multi_label`` says that a row has any number of the classes instead of
     one. ``class_weights`` (C,), if any, say what a label of each class counts in the training loss alone; of
     ``multi_label``, what a row that has the class counts against one that has not.
 
     max_length: tokens of a document that a model sees at once.
-    truncation: what a longer one gives: ``windows``, random ones in training and fixed ones in evaluation, or its
-        ``head`` alone.
-    batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket.
+    truncation: what is read of a longer one: its ``head``; ``head+tail``, its first and its last ``max_length / 2``
+        tokens, one behind the other; ``windows``, random ones in training and fixed ones in evaluation; or, with
+        ``none``, the whole document at once.
+    batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket; a longer document, as with
+        ``none``, is a batch of its own.
     batch_rows: rows a batch in its place, the same in every bucket; one of the two is null.
     buckets: the number of different lengths.
     train_rows: only so many rows of the training split; null for all.
@@ -82,21 +86,24 @@ class Task(pl.LightningDataModule):
                 f"task.batch_tokens={batch_tokens} and task.batch_rows={batch_rows}: "
                 f"one must be a number, the other null"
             )
-        if batch_tokens is not None and batch_tokens < max_length * (1 + self.pairs):
+        if truncation not in TRUNCATIONS:
+            raise ValueError(f"task.truncation={truncation} must be one of {', '.join(TRUNCATIONS)}")
+        if self.pairs and truncation == "windows":
+            raise ValueError(
+                f"task.truncation=windows: {self.name} has pairs, each read in one row: head, head+tail or none"
+            )
+        if batch_tokens is not None and truncation != "none" and batch_tokens < max_length * (1 + self.pairs):
             row = "one pair of documents" if self.pairs else "one row"
             raise ValueError(f"task.batch_tokens={batch_tokens} must hold {row} of task.max_length={max_length}")
-        if truncation not in ("windows", "head"):
-            raise ValueError(f"task.truncation={truncation} must be windows or head")
-        if self.pairs and truncation != "head":
-            raise ValueError(f"task.truncation={truncation}: {self.name} has pairs, which are cut to their heads: head")
         self.max_length, self.seed, self.bucket_count = max_length, seed, buckets
         self.batch_size = BatchSize(batch_tokens, batch_rows)
-        self.heads = truncation == "head"
+        self.truncation = truncation
+        self.span_length = ENDLESS if truncation == "none" else max_length
         self.data = None if data is None else resolve(data)
         self.cache = PROJECT / cache
         self.workers, self.train_rows = workers, train_rows
         self.limits: dict[str, int | None] = {"validation": validation_windows, "test": test_windows}
-        if self.heads:
+        if truncation != "windows":
             self.limits = dict.fromkeys(SPLITS, 1)
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
@@ -192,7 +199,7 @@ class Task(pl.LightningDataModule):
         """The stream of training batches from batch ``start`` on."""
         sides = self.documents("train").sides[: self.train_rows]
         size, count = self.batch_size, self.bucket_count
-        return TrainSampler(sides, self.max_length, size, count, self.seed, start, self.heads)
+        return TrainSampler(sides, self.span_length, size, count, self.seed, start, self.truncation == "windows")
 
     def train_shapes(self) -> tuple[Bucket, ...]:
         """Every shape that a training batch can have."""
@@ -206,9 +213,10 @@ class Task(pl.LightningDataModule):
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
         documents, limit = self.documents(split), self.limits.get(split)
-        spans = spread_windows(documents.lengths, self.max_length, limit, overlap=not self.token_labels)
-        sides = np.minimum(documents.sides, self.max_length) if self.pairs else None
-        return self._loader(split, EvalSampler(spans, self.batch_size, self.bucket_count, sides))
+        spans = spread_windows(documents.lengths, self.span_length, limit, overlap=not self.token_labels)
+        sides = np.minimum(documents.sides, self.span_length) if self.pairs else None
+        count = max(self.bucket_count, WHOLE_LENGTHS) if self.truncation == "none" else self.bucket_count
+        return self._loader(split, EvalSampler(spans, self.batch_size, count, sides))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")
@@ -220,21 +228,22 @@ class Task(pl.LightningDataModule):
         return DataLoader(
             _Spans(),
             batch_sampler=sampler,
-            collate_fn=Collate(self.documents(split), sampler.shapes),
+            collate_fn=Collate(self.documents(split), sampler.shapes, self.truncation == "head+tail"),
             num_workers=self.workers,
             persistent_workers=self.workers > 0,
         )
 
     def describe(self) -> dict[str, dict[str, int]]:
-        """For each split: rows, those with an empty document, and what no window of it covers."""
+        """For each split: rows and tokens, rows with an empty document, and how much of how many is never read."""
         report = {}
         for split in SPLITS:
             rows = self.train_rows if split == "train" else None
             lengths = self.documents(split).sides[:rows]
             limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
-            seen = lengths if limit is None else np.minimum(lengths, limit * self.max_length)
+            seen = lengths if limit is None else np.minimum(lengths, limit * self.span_length)
             report[split] = {
                 "rows": len(lengths),
+                "tokens": int(lengths.sum()),
                 "empty_rows": int((lengths == 0).any(1).sum()),
                 "truncated_rows": int((seen < lengths).any(1).sum()),
                 "truncated_tokens": int((lengths - seen).sum()),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch.utils.data import Sampler
 from longdoc.tasks.cache import UNLABELLED, Documents
 
 STEP = 64
+CANDIDATES = 1024
 ENDLESS = 2**40
 
 
@@ -48,9 +49,10 @@ class BatchSize(NamedTuple):
 class Buckets:
     """At most ``count`` lengths that hold rows of the given lengths, each with a fixed number of rows.
 
-    The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row). Few
-    shapes matter because each is compiled once. A batch has ``size.rows``, or as many as fit in ``size.tokens``. Of
-    rows of several documents, lengths (D, S), the longest decides, and the tokens of all count.
+    The lengths are those that pad least in total, found exactly over multiples of 64 (and the longest row), or, where
+    rows have more than 1,024 of those, over so many. Few shapes matter because each is compiled once. A batch has
+    ``size.rows``, or as many as fit in ``size.tokens``. Of rows of several documents, lengths (D, S), the longest
+    decides, and the tokens of all count.
     """
 
     def __init__(self, lengths: NDArray[np.int64], size: BatchSize, count: int) -> None:
@@ -58,6 +60,8 @@ class Buckets:
         shortest, lengths = lengths.reshape(-1, sides).min(1), lengths.reshape(-1, sides).max(1)
         longest = int(lengths.max(initial=1))
         ends = np.unique(np.minimum(-(-np.maximum(lengths, 1) // STEP) * STEP, longest))
+        if len(ends) > CANDIDATES:  # the search takes their square
+            ends = ends[np.linspace(0, len(ends) - 1, CANDIDATES).astype(int)]
         chosen = _least_padding(np.searchsorted(np.sort(lengths), ends, side="right"), ends, count)
         self._ends = np.array(chosen)
         members = self.of(lengths)
@@ -94,7 +98,7 @@ class TrainSampler(Sampler[list[Span]]):
     """The endless stream of training batches; batch t is a pure function of (seed, t).
 
     An epoch holds each row once, in new batches and a new order; of a row longer than ``max_length`` it holds a
-    random window, drawn from (seed, epoch, row), or with ``heads`` always the first tokens. ``start`` is the batch to
+    window drawn from (seed, epoch, row), or, if not ``random``, always the first one. ``start`` is the batch to
     begin with, so that a resumed run goes on where the killed one stopped. Of pairs, lengths (D, 2), a span is of the
     longer document.
     """
@@ -107,12 +111,12 @@ class TrainSampler(Sampler[list[Span]]):
         count: int,
         seed: int,
         start: int = 0,
-        heads: bool = False,
+        random: bool = True,
     ) -> None:
         self.shapes = Buckets(np.minimum(lengths, max_length), size, count)
         longest = lengths if lengths.ndim == 1 else lengths.max(1)
         self.windows = np.minimum(longest, max_length)
-        self.lengths = self.windows if heads else longest
+        self.lengths = longest if random else self.windows
         self.members = self.shapes.of(self.windows)
         self.seed, self.start = seed, start
         sizes = np.bincount(self.members, minlength=len(self.shapes.buckets))
@@ -196,11 +200,20 @@ class Collate:
     any number of classes, index (B,) the row in the split, weight (B,)
     float: 0 for the missing rows of an incomplete batch, which are filled with padding, or with the first row again
     where the shape has none. Of pairs ids and mask are (B, 2, N): a span cuts both documents.
+
+    ends: of a document longer than its span show the first and the last tokens, half of the span each.
     """
 
-    def __init__(self, documents: Documents, shapes: Buckets) -> None:
+    def __init__(self, documents: Documents, shapes: Buckets, ends: bool = False) -> None:
         self.documents = documents
         self.shapes = shapes
+        self.ends = ends
+
+    def _shown(self, tokens: NDArray[Any], span: Span) -> NDArray[Any]:
+        if self.ends and len(tokens) > span.length:
+            tail = span.length // 2
+            return np.concatenate([tokens[: span.length - tail], tokens[len(tokens) - tail :]])
+        return tokens[span.start : span.start + span.length]
 
     def __call__(self, spans: list[Span]) -> dict[str, torch.Tensor | None]:
         longest = max(span.length for span in spans)
@@ -210,7 +223,7 @@ class Collate:
         lengths = np.zeros((bucket.rows, sides), dtype=np.int64)
         for i, span in enumerate(spans):
             for side in range(sides):
-                found = self.documents.ids(span.row, side)[span.start : span.start + span.length]
+                found = self._shown(self.documents.ids(span.row, side), span)
                 ids[i, side, : len(found)] = found
                 lengths[i, side] = len(found)
         if not bucket.padded:
@@ -222,7 +235,7 @@ class Collate:
         else:
             label = np.full_like(ids[:, 0], UNLABELLED)
             for i, span in enumerate(spans):
-                label[i, : span.length] = self.documents.token_labels[span.row][span.start : span.start + span.length]
+                label[i, : span.length] = self._shown(self.documents.token_labels[span.row], span)
         weight = np.arange(bucket.rows) < len(spans)
         mask = np.arange(bucket.length) < lengths[..., None]
         if not self.documents.pairs:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from longdoc.tasks.cache import resolve
-from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, encoding_of, find_table, load_hub
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
 
 HUB = "hf:"
 NAMES = {  # what files, folders and a hub's sets call the splits
@@ -118,8 +118,8 @@ class LabelFolder(Table):
         for path in self.files:
             refused.rows += 1
             refused.where = path  # of use to who reads what is wrong
-            values = {"label": path.parent.name, "file": str(path.relative_to(self.folder))}
+            values: dict[str, Any] = {"label": path.parent.name, "file": str(path.relative_to(self.folder))}
             if "text" in columns:
-                values["text"] = path.read_bytes().decode(encoding_of(path), errors="surrogateescape")
+                values["text"] = path.read_bytes()
             yield tuple(values[name] for name in columns)
         refused.check()

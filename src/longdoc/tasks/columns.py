@@ -1,17 +1,14 @@
 """Which columns of a table hold texts and labels, and reading them as text, whatever a cell looks like."""
 
-import codecs
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from longdoc.tasks.tables import Refused, Table, encoding_of
+from longdoc.tasks.encodings import SURROGATE, encoding_of, undecodable
+from longdoc.tasks.tables import Refused, Table
 
 TEXT = ("text", "document", "content", "body", "article", "review", "abstract", "sentence", "passage", "message")
 LABEL = ("label", "labels", "class", "classes", "category", "categories", "target", "targets", "tag", "tags", "y")
-SURROGATE = re.compile("[\ud800-\udfff]")
-CHUNK = 2**20  # bytes of a file searched at a time
 
 
 def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -> str:
@@ -28,21 +25,6 @@ def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -
     raise ValueError(
         f"{table.where} has the columns {', '.join(columns) or 'of no names'}: task.{what} must name one; {could}"
     )
-
-
-def undecodable(path: Path) -> int | None:
-    """Where a file has its first byte that is no UTF-8, or none of what its byte order mark says."""
-    decoder, place = codecs.getincrementaldecoder(encoding_of(path))(), 0
-    with path.open("rb") as file:
-        while True:
-            chunk = file.read(CHUNK)
-            try:
-                decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                return place + len(chunk) - len(error.object) + error.start
-            if not chunk:
-                return None
-            place += len(chunk)
 
 
 class TextReader:
@@ -81,7 +63,7 @@ class TextReader:
         if isinstance(value, list | dict):
             raise ValueError(f"{column} holds a {type(value).__name__}, not text")
         if isinstance(value, bytes):
-            text = value.decode(errors="surrogateescape")
+            text = value.decode(encoding_of(value), errors="surrogateescape")
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
         if text.isascii() or not SURROGATE.search(text):
@@ -89,6 +71,7 @@ class TextReader:
         if self.errors == "replace":
             self.replaced += 1
             return SURROGATE.sub("\ufffd", text)
-        byte = undecodable(refused.where) if not refused.first and isinstance(refused.where, Path) else None
+        file = refused.where if isinstance(refused.where, Path) and refused.where.suffix != ".parquet" else None
+        byte = undecodable(file) if file and not refused.first else None
         place = "" if byte is None else f", first at byte {byte:,} of the file"
         raise ValueError(f"{column} has bytes that are no UTF-8{place}; task.errors=replace puts U+FFFD in their place")

@@ -14,7 +14,7 @@ from rich.console import Console
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.cache import cached, save_documents, save_pairs
 from longdoc.tasks.class_names import Numbers, natural_order
-from longdoc.tasks.collection import find_collection
+from longdoc.tasks.collection import HUB, find_collection
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, guess
 from longdoc.tasks.labels import found_words, outside
 from longdoc.tasks.scan import Scan, scan
@@ -72,6 +72,7 @@ class OwnDocuments(Task):
             raise ValueError("task.path names no collection: a file, a folder, or hf:NAME of the hub")
         self.pairs = interaction is not None if pairs is None else pairs
         super().__init__(**options)
+        self.source = "hub" if path.startswith(HUB) else "local"
         self.path, self.test_path, self.config, self.revision = path, test, config, revision
         self.text = [text] if isinstance(text, str) else text and list(text)
         if self.pairs and (self.text is None or len(self.text) != 2):

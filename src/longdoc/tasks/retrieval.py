@@ -37,7 +37,7 @@ class Retrieval(Task):
     columns: the tables' columns where they are not called ``id`` and ``text`` (of documents), ``id1`` and ``id2``, or
         ``text1`` and ``text2``, and ``label`` (of pairs). Texts are strings, or bytes that stay as they are.
 
-    A pair is cut to the first ``max_length`` tokens of each document.
+    Each document of a pair is cut by itself.
     """
 
     name = "retrieval"
@@ -119,7 +119,7 @@ class Retrieval(Task):
     def references(self) -> dict[str, float]:
         """TF-IDF: pairs are called 1 above the cosine that is right most often on the training split."""
         splits = ("train", "test")
-        key = {"reference": "tf-idf cosine", "version": 1, "train_rows": self.train_rows, "length": self.max_length}
+        key = {"reference": "tf-idf cosine", "version": 1, "train_rows": self.train_rows, "length": self.span_length}
         key |= {split: self.encode(split).parent.name for split in splits}
         place = cached(self.cache, key, self._score_cosines)
         return super().references() | json.loads((place / "references.json").read_text())
@@ -128,7 +128,7 @@ class Retrieval(Task):
         with Console().status("scoring TF-IDF cosines, as a reference"):
             train, test = self.documents("train"), self.documents("test")
             found = {}
-            if scores := cosines(train, test, self.train_rows, self.max_length):
+            if scores := cosines(train, test, self.train_rows, self.span_length):
                 of_train, of_test = scores
                 least = threshold(of_train, train.labels[: self.train_rows])
                 found["tf_idf_cosine"] = float(((of_test > least) == (test.labels == 1)).mean())

@@ -1,6 +1,5 @@
 """Reading tables of rows: parquet, CSV, TSV, JSON, and sets of a hub; and what is wrong in them."""
 
-import codecs
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from longdoc.tasks.cache import file_sha256
+from longdoc.tasks.encodings import open_text
 from longdoc.tasks.json_values import json_values
 
 TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
@@ -236,20 +236,6 @@ def _batch_rows(batches: Iterator[Any], columns: Sequence[str]) -> Iterator[tupl
 
 def _image_bytes(value: Any) -> Any:
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else value
-
-
-def encoding_of(path: Path) -> str:
-    """That which the byte order mark at the head of a file names, else UTF-8."""
-    with path.open("rb") as file:
-        head = file.read(3)
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
-    return "utf-8-sig" if head == codecs.BOM_UTF8 else "utf-8"
-
-
-def open_text(path: Path) -> TextIO:
-    """A file's text without its byte order mark, line ends as they are, undecodable bytes as surrogates."""
-    return path.open(encoding=encoding_of(path), errors="surrogateescape", newline="")
 
 
 def _csv_reader(path: Path, file: TextIO) -> Any:

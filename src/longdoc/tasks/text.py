@@ -56,7 +56,7 @@ class Text(Labelled):
     def references(self) -> dict[str, float]:
         """TF-IDF and logistic regression, on what a model sees of each text and on the whole ones."""
         found = super().references()
-        key = {"reference": "tf-idf", "version": 1, "train_rows": self.train_rows, "max_length": self.max_length}
+        key = {"reference": "tf-idf", "version": 1, "train_rows": self.train_rows, "max_length": self.span_length}
         key |= {split: self.encode(split).parent.name for split in ("train", "test")}
         place = cached(self.cache, key, self._score)
         return found | json.loads((place / "references.json").read_text())
@@ -64,9 +64,9 @@ class Text(Labelled):
     def _score(self, folder: Path) -> None:
         train, test = self.documents("train"), self.documents("test")
         with Console().status("fitting TF-IDF and logistic regression, as a reference"):
-            found = {"tf_idf": accuracy(train, test, self.train_rows, self.max_length)}
+            found = {"tf_idf": accuracy(train, test, self.train_rows, self.span_length)}
             longest = max(train.lengths.max(), test.lengths.max())
-            whole = longest > self.max_length
+            whole = longest > self.span_length
             found["tf_idf_whole"] = accuracy(train, test, self.train_rows, None) if whole else found["tf_idf"]
         (folder / "references.json").write_text(json.dumps({k: v for k, v in found.items() if v is not None}))
 

@@ -16,7 +16,7 @@ from longdoc.tasks.cache import cached, resolve
 
 PAD = "[PAD]"
 FILE = "tokenizer.json"
-PIECE = 2**16  # characters encoded as one text
+PIECE = 2**14  # characters encoded as one text
 TRAINED = 2**10  # the same in training, where each merge rewrites every piece it is in
 BATCH = 2**21  # bytes encoded at once; a token takes some 200 bytes until its id is read off
 SHOWN = 2**20  # tokens between two words on how far the encoding is
@@ -66,7 +66,7 @@ class Subwords(Tokenizer):
     shift: what is added to its ids: 0 for one trained here, whose 0 is padding, 1 for others. Their special tokens,
     truncation and padding do not matter: none is added, and one that stands in a text is text.
 
-    A text is encoded in pieces of at most 65,536 characters, in threads of the library. Pieces end between words; only
+    A text is encoded in pieces of at most 16,384 characters, in threads of the library. Pieces end between words; only
     runs longer than that without a space are cut, which keeps time and memory linear. Byte-level BPE and WordPiece give
     the ids of the whole text; a tokenizer that begins each text with a mark of its own repeats it. Lone surrogates
     become U+FFFD.

@@ -1,7 +1,8 @@
 """Classify documents:  python scripts/predict.py CHECKPOINT INPUT [--output FILE]
 
 The checkpoint is enough: model, labels and tokenizer come out of it. INPUT is a .csv, .tsv, .json, .jsonl or .parquet
-file with a column of texts, a folder of .txt files, one such file, or - for standard input; or --text gives the texts.
+file with a column of texts, a folder of .txt files, one such file, hf:NAME for a set of the Hugging Face hub, or - for
+standard input; or --text gives the texts.
 Every row of the input is a row of the output, in order: row (from 0), id (of the column id, or the file's name), label,
 the probability of each class, the document's tokens, how many of them were read, and whether it was truncated.
 
@@ -17,13 +18,15 @@ import longdoc.caches  # noqa: F401  # isort: skip
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
 from longdoc.errors import one_sentence
 from longdoc.export import load
-from longdoc.inputs import Input, StreamInput, TextInput, open_input
+from longdoc.inputs import Input, Texts, decode, find_table, split_lines
+from longdoc.prediction import task_of_texts
 from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write
+from longdoc.tasks.tables import Table
 
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
@@ -32,14 +35,18 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("checkpoint", type=Path)
-    add("input", nargs="?", type=Path, help="a file, a folder, or - for standard input")
+    add("input", nargs="?", help="a file, a folder, hf:NAME, or - for standard input")
     add("--text", action="append", metavar="TEXT", help="a document, in place of INPUT; repeatable")
-    add("--text-column", metavar="NAME", help="default: as in training; else text, or the only one beside label and id")
+    add("--text-column", action="append", metavar="NAME",
+        help="default: the checkpoint's, else what could be meant; repeated for pairs and joined texts")  # fmt: skip
+    add("--split", help="of a folder of several, or a set of the hub: train, validation or test")
     add("--lines", action="store_true", help="of standard input and .txt files each line is a document")
     add("--errors", choices=("strict", "replace"), default="strict",
         help="what is not in its encoding: an error, or read as \N{REPLACEMENT CHARACTER} and counted")  # fmt: skip
     add("--output", type=Path, metavar="FILE", help=".jsonl, .csv or .parquet")
-    add("--max-length", type=int, metavar="N", help="tokens that the model sees at once (default: as in training)")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--max-length", type=int, metavar="N", help="tokens seen at once (default: as in training)")
+    length.add_argument("--whole", action="store_true", help="whole documents are seen at once, in bounded memory")
     add("--trust", action="append", default=[], metavar="MODULE",
         help="a module of yours that the checkpoint's classes come from; repeatable")  # fmt: skip
     options = parser.parse_args()
@@ -48,14 +55,14 @@ def arguments() -> argparse.Namespace:
     return options
 
 
-def open_documents(options: argparse.Namespace, trained: list[str] | None) -> Input:
-    """The documents that the arguments name; trained: the columns that a classifier of tables has learnt from."""
+def find(options: argparse.Namespace) -> Table:
+    """The table of documents that the arguments name."""
     if options.text is not None:
-        return TextInput(options.text, options.errors)
-    if str(options.input) == "-":
-        return StreamInput(sys.stdin.buffer, "standard input", options.lines, options.errors)
-    columns = [options.text_column] if options.text_column else trained
-    return open_input(options.input, columns, options.lines, options.errors)
+        return Texts(options.text, "--text")
+    if options.input == "-":
+        text = decode(sys.stdin.buffer.read())
+        return Texts(split_lines(text) if options.lines else [text], "standard input")
+    return find_table(options.input, options.lines, options.split)
 
 
 def show(rows: list[Row]) -> None:
@@ -64,7 +71,7 @@ def show(rows: list[Row]) -> None:
         for row in rows:
             print(to_json(row))
         return
-    shown = Table()
+    shown = RichTable()
     for header in ("row", "id", "label", "probability", "tokens", "read"):
         shown.add_column(header, overflow="fold")
     for row in rows:
@@ -80,25 +87,24 @@ def main() -> None:
     if options.output is not None:
         check_suffix(options.output)
     loaded = load(options.checkpoint, options.trust)
-    documents, ids = open_documents(options, loaded.task_state.get("columns", {}).get("text")), []
-
-    def texts():  # type: ignore[no-untyped-def]
-        for name, text in documents:
-            ids.append(name)
-            if len(ids) % 1000 == 0:
-                progress.update(reading, description=f"reading {len(ids):,} documents")
-            yield text
-
+    documents = Input(find(options), task_of_texts(loaded), options.text_column, options.errors)
+    if documents.guessed:
+        console.print(f"the texts are read from the column {documents.guessed}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        reading = progress.add_task("reading", total=None)
+        reading = progress.add_task("reading documents", total=None)
 
         def follow(batches):  # type: ignore[no-untyped-def]
             progress.remove_task(reading)
-            return progress.track(batches, description=f"{len(ids):,} documents, batches")
+            return progress.track(batches, description="classifying batches")
 
-        predictions = loaded.predict(texts(), max_length=options.max_length, follow=follow)
-    named = {} if None in ids else {"id": ids}
+        predictions = loaded.predict(
+            progress.track(documents, task_id=reading),
+            max_length=options.max_length,
+            whole=options.whole,
+            follow=follow,
+        )
+    named = {"id": documents.ids} if documents.id else {}
     rows = to_rows(predictions, **named)
     left_out = sum(row["tokens"] - row["tokens_read"] for row in rows)
     for what, count in {

@@ -23,7 +23,8 @@ def write_checkpoint(path: Path, task: str, *words: str, classes: list[str], **s
     known = {"classes": classes, "vocab_size": 257, "numbered": False} | state
     model = build_classifier(config, known["vocab_size"], len(classes))
     with torch.no_grad():
-        model.head.weight.mul_(10)
+        for weight in model.head.parameters():
+            weight.mul_(10)
         model.encoder.embedding.weight.mul_(20)
     weights = {PREFIX + name: weight for name, weight in model.state_dict().items()}
     payload = {"version": VERSION, "config": config, "task": known, "multi_label": state.get("multi_label", False)}

@@ -1,42 +1,78 @@
 """Rows in are rows out: every kind of input hands on the same documents, letter by letter."""
 
 import csv
-import io
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from longdoc.inputs import StreamInput, TextInput, open_input
+from longdoc.inputs import Input, Texts, decode, find_table, split_lines
+from longdoc.tasks.base import Task
 
-TEXTS = ["", " \t", "\r\n", "a", "two\r\nlines\n", "NUL \x00", "\ufeffmarked", "👩‍👩‍👧‍👦 🎉", "NA", "null", "None",
-         "nan", "007", "1984", "true", '"quoted", and\ttabbed', "x" * 5_000_000]  # fmt: skip
+TEXTS = [
+    *("", " \t", "\r\n", "a", "two\r\nlines\n", "NUL \x00", "\ufeffmarked", "👩‍👩‍👧‍👦 🎉", "NA", "null", "None", "nan"),
+    *("007", "1984", "1e3", "true", '"quoted", and\ttabbed', "x" * 5_000_000),
+]
 
 
-def write(path, rows):
+class Single(Task):
+    """Nothing but a task of texts."""
+
+    name = "single"
+
+
+class Pair(Single):
+    """The same, of pairs."""
+
+    pairs = True
+
+    @property
+    def text_columns(self):
+        return ["text1", "text2"]
+
+
+def task(kind=Single):
+    return kind(max_length=8, seed=0, batch_rows=1, truncation="head")
+
+
+def write(path, rows, encoding="utf-8"):
     """A table of dicts with the same keys."""
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
     elif path.suffix in (".csv", ".tsv"):
-        with path.open("w", encoding="utf-8", newline="") as file:
+        with path.open("w", encoding=encoding, newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
             writer.writeheader()
             writer.writerows(rows)
     else:
         lines = [json.dumps(row) for row in rows]
-        path.write_text("[" + ",\n".join(lines) + "]" if path.suffix == ".json" else "\n".join(lines))
+        path.write_text("[" + ",\n".join(lines) + "]" if path.suffix == ".json" else "\n".join(lines), encoding)
     return path
 
 
-def read(path, column=None, lines=False, errors="strict"):
-    return list(open_input(path, column and [column], lines, errors))
+def read(source, columns=None, errors="strict", **options):
+    """Texts, and their ids."""
+    documents = Input(find_table(str(source), **options), task(), columns, errors)
+    return list(documents), documents.ids
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv", "jsonl", "json"])
-def test_every_row_of_a_table_is_a_document(suffix, tmp_path):
+def test_every_row_of_a_table_is_a_document(suffix, encoding, tmp_path):
     rows = [{"id": f"0{i}", "label": "x", "text": text} for i, text in enumerate(TEXTS)]
-    assert read(write(tmp_path / f"new.{suffix}", rows)) == [(f"0{i}", text) for i, text in enumerate(TEXTS)]
+    path = write(tmp_path / f"new.{suffix}", rows, encoding)
+    assert read(path) == (TEXTS, [f"0{i}" for i in range(len(TEXTS))])
+
+
+def test_a_number_of_json_is_a_text_as_it_stands(tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"text": 1e3}\n{"text": 1.50}\n{"text": true}\n')
+    assert read(tmp_path / "new.jsonl") == (["1e3", "1.50", "true"], [])
+
+
+def test_several_columns_are_one_text(tmp_path):
+    (tmp_path / "new.jsonl").write_text('{"id": 7, "title": 1.50, "body": "b"}\n{"id": 8, "title": "", "body": 1e3}\n')
+    assert read(tmp_path / "new.jsonl", ["title", "body"]) == (["1.50\n\nb", "\n\n1e3"], ["7", "8"])
 
 
 def test_a_folder_of_texts(tmp_path):
@@ -45,58 +81,67 @@ def test_a_folder_of_texts(tmp_path):
     (tmp_path / "below" / "a.txt").write_bytes(b"\xef\xbb\xbfmarked \x00")
     (tmp_path / "c.txt").write_bytes(b"")
     (tmp_path / "notes.md").write_text("not one of them")
-    assert read(tmp_path) == [("b.txt", "é\r\n"), ("below/a.txt", "marked \x00"), ("c.txt", "")]
+    assert read(tmp_path) == (["é\r\n", "marked \x00", ""], ["b.txt", "below/a.txt", "c.txt"])
 
 
 def test_what_is_not_in_its_encoding_is_named_or_counted(tmp_path):
     for i in range(100):
         (tmp_path / f"{i:03}.txt").write_text("fine")
     (tmp_path / "057.txt").write_bytes("déjà vu".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"057\.txt, byte 1: this is not UTF-8; --errors replace reads"):
+    with pytest.raises(ValueError, match=r"057\.txt, row 58: .* at byte 1 of the file; errors=replace puts"):
         read(tmp_path)
-    documents = open_input(tmp_path, None, False, "replace")
-    assert dict(documents)["057.txt"] == "d\ufffdj\ufffd vu"
+    documents = Input(find_table(str(tmp_path)), task(), errors="replace")
+    assert list(documents)[57] == "d\ufffdj\ufffd vu"
     assert documents.replaced == 1
 
 
-def test_a_table_with_bytes_of_another_encoding(tmp_path):
-    path = tmp_path / "new.csv"
-    path.write_bytes("text\nfine\ndéjà\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"new\.csv, row 2, .*--errors replace"):
-        read(path)
-    assert read(path, errors="replace") == [(None, "fine"), (None, "d\ufffdj\ufffd")]
-
-
 def test_missing_texts_are_empty_and_counted(tmp_path):
-    documents = open_input(write(tmp_path / "new.jsonl", [{"text": None}, {"text": "a"}]), None, False, "strict")
-    assert list(documents) == [(None, ""), (None, "a")]
+    path = write(tmp_path / "new.jsonl", [{"text": None}, {"text": "a"}])
+    documents = Input(find_table(str(path)), task())
+    assert list(documents) == ["", "a"]
     assert documents.missing == 1
 
 
 def test_standard_input_is_one_document_or_one_a_line():
-    text = "one \x0b one\r\n\r\nthree 🎉"
-    data = text.encode()
-    assert list(StreamInput(io.BytesIO(data), "standard input", lines=False)) == [(None, text)]
-    lines = list(StreamInput(io.BytesIO(data), "standard input", lines=True))
-    assert lines == [(None, "one \x0b one"), (None, ""), (None, "three 🎉")]
-    assert list(StreamInput(io.BytesIO(b""), "standard input", lines=True)) == []
+    text = "one \x0b one\r\n\r\nthree 🎉\n"
+    assert decode(text.encode("utf-16")) == text
+    assert split_lines(text) == ["one \x0b one", "", "three 🎉"]
+    assert split_lines("") == []
 
 
-def test_texts_of_the_command_line():
-    assert list(TextInput(["a", ""])) == [(None, "a"), (None, "")]
-    with pytest.raises(ValueError, match="--text 1, character 0"):
-        list(TextInput(["\udce9"]))
+def test_a_text_of_the_command_line_that_is_no_utf_8_is_named():
+    with pytest.raises(ValueError, match="--text, row 2: text has bytes that are no UTF-8"):
+        list(Input(Texts(["fine", "\udce9"], "--text"), task()))
 
 
-def test_the_column_is_guessed_or_named(tmp_path):
-    path = write(tmp_path / "new.csv", [{"id": 1, "body": "a", "label": "x"}])
-    assert read(path) == [("1", "a")]
-    path = write(tmp_path / "two.csv", [{"title": "t", "body": "a"}])
-    assert read(path, "body") == [(None, "a")]
-    with pytest.raises(ValueError, match=r"two\.csv has the columns title, body: --text-column must say which"):
+def test_the_column_is_known_guessed_or_named(tmp_path):
+    path = write(tmp_path / "new.csv", [{"id": 1, "body": "a", "label": "x", "more": "b"}])
+    documents = Input(find_table(str(path)), task())
+    assert (list(documents), documents.ids, documents.guessed) == (["a"], ["1"], "body")
+    assert read(path, ["more"]) == (["b"], ["1"])
+    assert read(path, ["body", "more"]) == (["a\n\nb"], ["1"])
+    with pytest.raises(ValueError, match=r"new\.csv has the columns id, body, label, more; it lacks text"):
+        read(path, ["text"])
+    path = write(tmp_path / "two.csv", [{"a": "t", "b": "a"}])
+    with pytest.raises(ValueError, match=r"two\.csv has the columns a, b: --text-column must name one"):
         read(path)
-    with pytest.raises(ValueError, match=r"has the columns title, body; it lacks text"):
-        read(path, "text")
+
+
+def test_a_task_of_pairs_gets_pairs(tmp_path):
+    table = find_table(str(write(tmp_path / "new.jsonl", [{"text2": "b", "text1": "a"}])))
+    assert list(Input(table, task(Pair))) == [("a", "b")]
+    with pytest.raises(ValueError, match="task=single reads pairs of documents: --text-column A --text-column B"):
+        Input(table, task(Pair), ["text1"])
+
+
+def test_a_collection_of_splits_is_asked_for_one(tmp_path):
+    for split in ("train", "test"):
+        write(tmp_path / f"{split}.csv", [{"text": split}])
+    assert read(tmp_path, split="test") == (["test"], [])
+    with pytest.raises(ValueError, match="has the splits train, test: --split must say which"):
+        read(tmp_path)
+    with pytest.raises(ValueError, match=r"--split dev: .* has only train, test"):
+        read(tmp_path, split="dev")
 
 
 @pytest.mark.parametrize(
@@ -104,8 +149,8 @@ def test_the_column_is_guessed_or_named(tmp_path):
     [
         ("gone.csv", False, "is not there; - reads standard input"),
         ("a.docx", False, "is none of .parquet, .csv"),
-        ("empty", False, "has no .txt files"),
-        ("a.csv", True, "has rows; it is for standard input"),
+        ("empty", False, "empty holds no files"),
+        ("a.csv", True, "has rows of its own; it is for standard input"),
     ],
 )
 def test_what_is_no_input_is_refused(name, lines, why, tmp_path):
@@ -114,11 +159,3 @@ def test_what_is_no_input_is_refused(name, lines, why, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises((ValueError, FileNotFoundError), match=why):
         read(tmp_path / name, lines=lines)
-
-
-def test_several_columns_are_one_text_and_numbers_stay_as_written(tmp_path):
-    (tmp_path / "new.jsonl").write_text('{"id": 7, "title": 1.50, "body": "b"}\n{"id": 8, "title": "", "body": 1e3}\n')
-    assert list(open_input(tmp_path / "new.jsonl", ["title", "body"], False, "strict")) == [
-        ("7", "1.50\n\nb"),
-        ("8", "\n\n1e3"),
-    ]

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from checkpoints import write_checkpoint
 
 import longdoc
@@ -122,3 +123,29 @@ def test_tokens_in_several_windows_are_read_once():
 
 def test_a_span_of_a_pair_cuts_both_documents():
     assert tokens_read([Span(0, 0, 5)], np.array([[3, 9]])).tolist() == [8]
+
+
+def test_whole_documents_are_seen_at_once(loaded):
+    texts = ["", "short", "x" * 50 + "y" * 60]
+    found = loaded.predict(texts, whole=True)
+    with torch.no_grad():
+        ids = torch.tensor(np.frombuffer(texts[2].encode(), np.uint8).astype(int) + 1)
+        expected = loaded.model(ids[None]).softmax(-1)[0]
+    assert list(found[2].probabilities.values()) == pytest.approx(expected.tolist(), abs=1e-5)
+    assert list(loaded.predict(texts)[2].probabilities.values()) != pytest.approx(expected.tolist(), abs=1e-3)
+    np.testing.assert_allclose(numbers(found[:2]), numbers(loaded.predict(texts[:2])), atol=1e-5)
+
+
+def test_pairs_of_texts(tmp_path):
+    words = ("task.max_length=32", "task.batch_tokens=256", "encoder.positions=none")
+    loaded = longdoc.load(write_checkpoint(tmp_path / "a.ckpt", "retrieval", *words, classes=["0", "1"]))
+    found = loaded.predict([("one", "x" * 40), ("", ""), ("one", "two")])
+    assert [(p.tokens, p.tokens_read, p.truncated) for p in found] == [(43, 35, True), (0, 0, False), (6, 6, False)]
+    np.testing.assert_allclose(numbers(loaded.predict([("one", "two")])), numbers(found[2:]), atol=1e-5)
+    with pytest.raises(TypeError, match="a document is a pair of strings"):
+        loaded.predict(["one"])
+
+
+def test_a_document_is_a_string(loaded):
+    with pytest.raises(TypeError, match="a document is a string, not a float"):
+        loaded.predict(["one", float("nan")])

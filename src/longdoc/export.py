@@ -18,7 +18,7 @@ from longdoc.results.record import read_record
 from longdoc.tasks.base import SPLITS, Task
 
 if TYPE_CHECKING:
-    from longdoc.prediction import Prediction
+    from longdoc.prediction import Document, Prediction
 
 VERSION = 1
 PREFIX = "model."  # of the weights' names in a LightningModule's state
@@ -92,8 +92,8 @@ class Loaded(ModelHubMixin):
     def __new__(cls, *_: Any, **__: Any) -> "Loaded":
         return object.__new__(cls)  # the mixin's would take the arguments for a config of its own
 
-    def predict(self, texts: Iterable[str], **options: Any) -> "list[Prediction]":
-        """Classifies texts; see ``longdoc.prediction.predict``, whose ``options`` these are."""
+    def predict(self, texts: "str | Iterable[Document]", **options: Any) -> "list[Prediction]":
+        """Classifies texts, or pairs; see ``longdoc.prediction.predict``, whose ``options`` these are."""
         from longdoc.prediction import predict  # which evaluates, as training does, and so knows this module
 
         return predict(self, [texts] if isinstance(texts, str) else texts, **options)
@@ -138,16 +138,21 @@ class Loaded(ModelHubMixin):
             why = " ".join(str(error).split())
             raise OSError(f"{repo_id} was not pushed ({why}); it needs the network, and `hf auth login`") from error
 
-    def task(self, data: str | None = None, max_length: int | None = None) -> Task:
+    def task(self, data: str | None = None, max_length: int | None = None, whole: bool = False) -> Task:
         """The run's task with the checkpoint's labels and encoding.
 
         data: read in place of the run's. max_length: tokens that a model sees at once, in place of the run's.
         """
         config = dict(self.config["task"])
+        if max_length is not None or whole:  # as many tokens a batch as before, and at least one row
+            rows, tokens = config.get("batch_rows"), config.get("batch_tokens")
+            tokens = rows * config["max_length"] if tokens is None else tokens
+            config |= {"batch_rows": None, "batch_tokens": tokens}
         if max_length is not None:
-            config["max_length"] = max_length
-            if config["batch_tokens"] is not None:  # a batch is at least one row
-                config["batch_tokens"] = max(max_length, config["batch_tokens"])
+            sides = 2 if self.config.get("interaction") else 1
+            config |= {"max_length": max_length, "batch_tokens": max(tokens, sides * max_length)}
+        if whole:
+            config["truncation"] = "none"
         if data is not None and "path" in config:
             config |= {"path": data, "test": data}  # where that is a single table, it is all to be scored
         elif data is not None:

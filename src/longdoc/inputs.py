@@ -1,148 +1,125 @@
-"""What new documents are read from: a table, a folder of texts, a text, or standard input."""
+"""What new documents are read from: a table, a set of the hub, a folder of texts, a text, or standard input."""
 
-import io
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-from longdoc.tasks.encodings import SURROGATE, encoding_of
-from longdoc.tasks.tables import TYPES, FileTable, Refused
+from longdoc.tasks.base import Task
+from longdoc.tasks.collection import HUB, find_collection
+from longdoc.tasks.columns import LABEL, TEXT, TextReader, guess
+from longdoc.tasks.encodings import encoding_of
+from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
 
-ID = "id"  # the column whose values are handed on, if there is one
-JOINED = "\n\n"  # what stands between the texts of several columns
-
-
-@dataclass
-class Input:
-    """Documents in order, as (id, text); ids are None where the input names none.
-
-    errors: ``strict``, or ``replace``: what is not in its encoding is read as replacement characters.
-    replaced, missing: how many texts had such, and how many were missing and are read as empty; counted as they come.
-    """
-
-    where: str
-    errors: str = "strict"
-    replaced: int = 0
-    missing: int = 0
-
-    def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        raise NotImplementedError
-
-    def clean(self, text: Any, where: str) -> str:
-        """``text`` as a string that every encoding takes."""
-        if text is None:
-            self.missing += 1
-            return ""
-        if isinstance(text, bytes):
-            return self.decode(text, where)
-        text = str(text)
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            if self.errors == "strict":
-                raise _undecodable(where, f"character {error.start:,}", "UTF-8") from error
-            self.replaced += 1
-            return SURROGATE.sub("\ufffd", text)
-        return text
-
-    def decode(self, data: bytes, where: str) -> str:
-        """Bytes in the encoding that their byte order mark names, else in UTF-8."""
-        encoding = encoding_of(data)
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError as error:
-            if self.errors == "strict":
-                raise _undecodable(where, f"byte {error.start:,}", encoding.upper()) from error
-            self.replaced += 1
-            return data.decode(encoding, "replace")
+IDS = ("id", "file")  # columns whose values are handed on
+LINE = re.compile(r"\r\n|\r|\n")
 
 
-def _undecodable(where: str, place: str, encoding: str) -> ValueError:
-    return ValueError(f"{where}, {place}: this is not {encoding}; --errors replace reads it all the same")
+class TextFolder(Table):
+    """The .txt files of a folder and those below it, in order of their names: columns ``text`` and ``file``."""
 
+    def __init__(self, folder: Path) -> None:
+        self.where = self.folder = folder
+        self.files = sorted(folder.rglob("*.txt"))
 
-class TableInput(Input):
-    """The rows of a table; a missing text is read as an empty one, the texts of several columns as one."""
+    def column_names(self) -> list[str]:
+        return ["text", "file"]
 
-    def __init__(self, path: Path, columns: Sequence[str] | None, errors: str = "strict") -> None:
-        super().__init__(str(path), errors)
-        self.table = FileTable(path, written=True)
-        names = self.table.column_names()
-        self.columns, self.has_id = list(columns or [guess(names, path)]), ID in names
-
-    def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        columns = [*self.columns, ID] if self.has_id else self.columns
-        refused = Refused(self.where)
-        for values in self.table.rows(columns, refused):
-            texts = [self.clean(text, f"{self.where}, row {refused.rows:,}") for text in values[: len(self.columns)]]
-            yield str(values[-1]) if self.has_id else None, JOINED.join(texts)
-
-
-class FolderInput(Input):
-    """The .txt files of a folder and those below it, by name."""
-
-    def __init__(self, folder: Path, errors: str = "strict") -> None:
-        super().__init__(str(folder), errors)
-        self.folder, self.files = folder, sorted(folder.rglob("*.txt"))
-        if not self.files:
-            raise FileNotFoundError(f"{folder} has no .txt files")
-
-    def __iter__(self) -> Iterator[tuple[str | None, str]]:
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
         for path in self.files:
-            yield path.relative_to(self.folder).as_posix(), self.decode(path.read_bytes(), str(path))
+            refused.rows, refused.where = refused.rows + 1, path
+            values = {"text": decode(path.read_bytes()), "file": path.relative_to(self.folder).as_posix()}
+            yield tuple(values[name] for name in columns)
+        refused.check()
 
 
-class StreamInput(Input):
-    """A binary stream, such as standard input: one document, or one a line."""
+class Texts(Table):
+    """Texts as they stand, in a column ``text``."""
 
-    def __init__(self, file: BinaryIO, where: str, lines: bool, errors: str = "strict") -> None:
-        super().__init__(where, errors)
-        self.file, self.lines = file, lines
+    def __init__(self, texts: Sequence[str], where: object) -> None:
+        self.texts, self.where = texts, where
 
-    def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        text = self.decode(self.file.read(), self.where)
-        if not self.lines:
-            yield None, text
-            return
-        for line in io.StringIO(text, newline=""):
-            yield None, line.rstrip("\r\n")
+    def column_names(self) -> list[str]:
+        return ["text"]
 
-
-class TextInput(Input):
-    """Texts as they stand."""
-
-    def __init__(self, texts: list[str], errors: str = "strict") -> None:
-        super().__init__("--text", errors)
-        self.texts = texts
-
-    def __iter__(self) -> Iterator[tuple[str | None, str]]:
-        for number, text in enumerate(self.texts):
-            yield None, self.clean(text, f"--text {number + 1}")
+    def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
+        for text in self.texts:
+            refused.rows += 1
+            yield tuple(text for _ in columns)
+        refused.check()
 
 
-def open_input(source: Path, columns: Sequence[str] | None, lines: bool, errors: str) -> Input:
-    """The input that a path names: a folder of .txt files, one such file, or a table; raises ValueError otherwise.
+def decode(data: bytes) -> str:
+    """The text of a file; what is not in its encoding are surrogates, as ``open_text`` has them."""
+    return data.decode(encoding_of(data), errors="surrogateescape")
 
-    columns: those of a table whose texts are read, joined by a blank line; None guesses.
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text without their ends; behind the last end there is none."""
+    lines = LINE.split(text)
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def find_table(source: str, lines: bool = False, split: str | None = None) -> Table:
+    """The table that ``source`` names: a file of ``TYPES``, a .txt file, a folder of .txt files, or a collection.
+
+    lines: of a .txt file each line is a document. split: of a collection's splits the one to be read.
+
+    Raises FileNotFoundError or ValueError, saying what would be right, for anything else.
     """
-    if source.is_dir():
-        return FolderInput(source, errors)
-    if not source.exists():
-        raise FileNotFoundError(f"{source} is not there; - reads standard input, --text a text")
-    if source.suffix == ".txt":
-        return StreamInput(source.open("rb"), str(source), lines, errors)
-    if source.suffix.removeprefix(".") not in TYPES:
-        kinds = ", ".join(f".{kind}" for kind in TYPES)
-        raise ValueError(f"{source} is none of {kinds}, .txt, or a folder of .txt files")
+    path = Path(source)
+    if path.suffix == ".txt" and path.is_file():
+        text = decode(path.read_bytes())
+        return Texts(split_lines(text) if lines else [text], path)
     if lines:
-        raise ValueError(f"--lines: {source} has rows; it is for standard input and .txt files")
-    return TableInput(source, columns, errors)
+        raise ValueError(f"--lines: {source} has rows of its own; it is for standard input and .txt files")
+    if path.is_file():
+        if path.suffix[1:] not in TYPES:
+            raise ValueError(f"{path} is none of .{', .'.join(TYPES)}, .txt")
+        return FileTable(path, written=True)
+    if not source.startswith(HUB) and not path.is_dir():
+        raise FileNotFoundError(f"{path} is not there; - reads standard input, --text a text, hf:NAME a set of the hub")
+    if path.is_dir() and next(path.rglob("*.txt"), None):
+        return TextFolder(path)
+    tables = find_collection(source)
+    if split is None and len(tables) > 1:
+        raise ValueError(f"{source} has the splits {', '.join(tables)}: --split must say which")
+    if split is not None and split not in tables:
+        raise ValueError(f"--split {split}: {source} has only {', '.join(tables)}")
+    return next(iter(tables.values())) if split is None else tables[split]
 
 
-def guess(names: list[str], path: Path) -> str:
-    """The column ``text``, or the only one that is neither a label nor an id; raises ValueError if there is none."""
-    candidates = ["text"] if "text" in names else [name for name in names if name not in ("label", ID)]
-    if len(candidates) != 1:
-        raise ValueError(f"{path} has the columns {', '.join(names)}: --text-column must say which holds the texts")
-    return candidates[0]
+class Input:
+    """The documents of a table in order, for ``task``: texts, or pairs of them if that is what the task reads.
+
+    columns: those of the texts; None for the task's own where they are there, else the one that could be meant.
+    guessed: the column, if it was guessed. ids: of the documents read so far, those of a column ``id`` or ``file``.
+    missing, replaced: how many texts so far were missing, and read as empty, or not in their encoding.
+    """
+
+    def __init__(self, table: Table, task: Task, columns: Sequence[str] | None = None, errors: str = "strict") -> None:
+        names, self.guessed = table.column_names(), None
+        if columns is None:
+            columns = task.text_columns
+            if not task.pairs and not set(columns) <= set(names):
+                self.guessed = guess("--text-column", TEXT, table, [name for name in names if name in (*LABEL, *IDS)])
+                columns = [self.guessed]
+        if task.pairs and len(columns) != 2:
+            raise ValueError(f"task={task.name} reads pairs of documents: --text-column A --text-column B")
+        self.pairs, self.reader = task.pairs, TextReader(table, columns, errors, allow_missing=True)
+        self.id = next((name for name in IDS if name in names and name not in columns), None)
+        self.ids: list[str] = []
+
+    @property
+    def missing(self) -> int:
+        return self.reader.missing
+
+    @property
+    def replaced(self) -> int:
+        return self.reader.replaced
+
+    def __iter__(self) -> Iterator[str | tuple[str, str]]:
+        refused = Refused(self.reader.table.where)
+        for texts, ids in self.reader.rows(refused, [self.id] if self.id else []):
+            self.ids += map(str, ids)
+            yield (texts[0], texts[1]) if self.pairs else "\n\n".join(texts)

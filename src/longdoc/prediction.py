@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from longdoc.evaluation import Follow, evaluate
 from longdoc.export import Loaded
+from longdoc.models.whole import BUDGET, refusal
 from longdoc.tasks.base import Task
 from longdoc.tasks.buckets import Span
-from longdoc.tasks.cache import Documents, save_documents
+from longdoc.tasks.cache import UNLABELLED, Documents, save_documents, save_pairs
 from longdoc.training.scores import MultiLabelScores, Scores
 
+Document = str | tuple[str, str]
 SPLIT = "new"  # what the task calls the documents that it is given
 
 
@@ -37,47 +39,68 @@ class Prediction:
 
 def predict(
     loaded: Loaded,
-    texts: Iterable[str],
+    texts: Iterable[Document],
     max_length: int | None = None,
+    whole: bool = False,
     device: str | None = None,
     follow: Follow = iter,
 ) -> list[Prediction]:
-    """A prediction for each text, in order; the texts may come as a stream and are never all in memory.
+    """A prediction for each text, or pair of texts, in order; they may come as a stream and are never all in memory.
 
     They are cut, batched and scored as an evaluation does the test split's: the same text gives the same numbers.
 
     max_length: tokens that a model sees at once; None for those of the training.
+    whole: it sees whole documents at once, however long; very long ones are read in pieces, with the same result.
     follow: hands the batches on, and may tell of them.
 
-    Raises TypeError if the checkpoint's documents are no texts, ValueError if its labels are not the documents'.
+    Raises TypeError if the checkpoint's documents are no texts, ValueError if its labels are not the documents', or if
+    a document is too long for the model.
     """
-    task, texts = task_of_texts(loaded, max_length), iter(texts)
+    task, texts = task_of_texts(loaded, max_length, whole), iter(texts)
     first = next(texts, None)
     if first is None:
         return []
     with tempfile.TemporaryDirectory(prefix="longdoc-") as folder:
-        place = Path(folder) / "documents"
-        save_documents(
-            place,
-            task.tokenizer.stream(chain([first], texts)),
-            None,
-            task.vocab_size,
-            len(task.classes) if task.multi_label else None,
-        )
-        task.hold(SPLIT, Documents(place))
+        documents = encode(task, chain([first], texts), Path(folder) / "documents")
+        longest = int(documents.lengths.max())
+        if task.truncation == "none" and longest > BUDGET and (reason := refusal(loaded.model)) is not None:
+            raise ValueError(f"a document has {longest:,} tokens: {reason}")
+        task.hold(SPLIT, documents)
         scores = evaluate(loaded, task, SPLIT, device, follow)
         assert isinstance(scores, Scores)
         return predictions(task, SPLIT, scores)
 
 
-def task_of_texts(loaded: Loaded, max_length: int | None = None) -> Task:
+def task_of_texts(loaded: Loaded, max_length: int | None = None, whole: bool = False) -> Task:
     """The checkpoint's task, if it classifies texts; raises TypeError or ValueError if it does not."""
-    task = loaded.task(max_length=max_length)
-    task.encode_texts([])  # or it says that documents are no texts
-    if task.token_labels or task.pairs:
-        what = "tokens" if task.token_labels else "pairs of documents"
-        raise ValueError(f"a checkpoint of task={task.name} classifies {what}, not single documents")
+    task = loaded.task(max_length=max_length, whole=whole)
+    if task.tokenizer and task.token_labels:
+        raise ValueError(f"a checkpoint of task={task.name} classifies tokens, not documents")
     return task
+
+
+def encode(task: Task, texts: Iterable[Document], place: Path) -> Documents:
+    """Texts, or pairs, as the task's splits are encoded, without labels; ``place`` holds them."""
+    classes = len(task.classes) if task.multi_label else None
+    if not task.pairs:
+        save_documents(place, task.tokenizer.stream(map(_single, texts)), None, task.vocab_size, classes)
+        return Documents(place)
+    ids = task.tokenizer.stream(text for pair in texts for text in _pair(pair))
+    label: Any = UNLABELLED if classes is None else np.zeros(classes, bool)
+    save_pairs(place, ((a, b, label) for a, b in zip(ids, ids, strict=True)), task.vocab_size, classes)
+    return Documents(place)
+
+
+def _single(text: Document) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"a document is a string, not a {type(text).__name__}")
+    return text
+
+
+def _pair(texts: Document) -> tuple[str, str]:
+    if isinstance(texts, str) or len(texts) != 2:
+        raise TypeError("a document is a pair of strings, for that is what the checkpoint classifies")
+    return texts
 
 
 def predictions(task: Task, split: str, scores: Scores) -> list[Prediction]:

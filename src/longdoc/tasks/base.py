@@ -184,6 +184,11 @@ class Task(pl.LightningDataModule):
         """The text of some token ids; raises TypeError where documents are no texts."""
         return self.tokenizer.decode(ids)
 
+    @property
+    def text_columns(self) -> list[str]:
+        """The columns of a table in which the texts of a row are; of pairs there are two."""
+        return ["text"]
+
     def documents(self, split: str) -> Documents:
         """The encoded split."""
         self.prepare()

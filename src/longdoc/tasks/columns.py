@@ -12,7 +12,7 @@ LABEL = ("label", "labels", "class", "classes", "category", "categories", "targe
 
 
 def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -> str:
-    """The one column of a table that has a usual name, or that is the only one not ``taken``.
+    """The one column of a table that has a usual name, or that is the only one not ``taken``; ``what`` could name it.
 
     Raises ValueError, listing the columns, if none or several could be meant.
     """
@@ -23,7 +23,7 @@ def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -
         return (named or free)[0]
     could = f"{' and '.join(named)} could be it" if named else f"none has a usual name, such as {usual[0]}"
     raise ValueError(
-        f"{table.where} has the columns {', '.join(columns) or 'of no names'}: task.{what} must name one; {could}"
+        f"{table.where} has the columns {', '.join(columns) or 'of no names'}: {what} must name one; {could}"
     )
 
 
@@ -31,12 +31,14 @@ class TextReader:
     """Reads the texts of a table, row after row, and counts those in which something was put right.
 
     columns: those of the texts. errors: ``strict``, or ``replace``: U+FFFD in place of each byte that is no UTF-8.
-    replaced: the rows, so far, in which that was done.
+    allow_missing: a missing text is an empty one. replaced, missing: the rows, so far, in which either was done.
     """
 
-    def __init__(self, table: Table, columns: Sequence[str], errors: str = "strict") -> None:
-        self.table, self.columns, self.errors = table, list(columns), errors
-        self.replaced = 0
+    def __init__(
+        self, table: Table, columns: Sequence[str], errors: str = "strict", allow_missing: bool = False
+    ) -> None:
+        self.table, self.columns, self.errors, self.allow_missing = table, list(columns), errors, allow_missing
+        self.replaced = self.missing = 0
 
     def rows(self, refused: Refused, more: Sequence[str] = ()) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
         """The texts of a row and its values in ``more`` columns; a row that has no text is refused, and empty."""
@@ -47,8 +49,11 @@ class TextReader:
             except StopIteration:
                 return
             except UnicodeDecodeError as error:
-                raise ValueError(f"{refused.where}, behind row {refused.rows:,}: {error}; see task.errors") from error
+                raise ValueError(f"{refused.where}, behind row {refused.rows:,}: {error}; see errors") from error
             try:
+                if self.allow_missing and None in values[: len(self.columns)]:
+                    self.missing += 1
+                    values = tuple("" if value is None else value for value in values)
                 count = self.replaced
                 texts = [self._text(*cell, refused) for cell in zip(self.columns, values, strict=False)]
                 self.replaced = min(self.replaced, count + 1)
@@ -74,4 +79,4 @@ class TextReader:
         file = refused.where if isinstance(refused.where, Path) and refused.where.suffix != ".parquet" else None
         byte = undecodable(file) if file and not refused.first else None
         place = "" if byte is None else f", first at byte {byte:,} of the file"
-        raise ValueError(f"{column} has bytes that are no UTF-8{place}; task.errors=replace puts U+FFFD in their place")
+        raise ValueError(f"{column} has bytes that are no UTF-8{place}; errors=replace puts U+FFFD in their place")

@@ -123,6 +123,10 @@ class OwnDocuments(Task):
             raise FileNotFoundError(f"task.path={self.path} has only the splits {', '.join(self.tables)}; no {split}")
         return table
 
+    @property
+    def text_columns(self) -> list[str]:
+        return self._columns["text"]
+
     def _scan(self, split: str) -> Scan:
         """All rows of the table that the split is in."""
         source = "train" if self.carved(split) else split
@@ -144,8 +148,8 @@ class OwnDocuments(Task):
             return self.state["columns"]
         table = self.table("train")
         taken = [name for name in (*(self.text or []), self.group) if name]
-        label = self.label or guess("label", LABEL, table, taken)
-        text = self.text or [guess("text", TEXT, table, [label, *taken])]
+        label = self.label or guess("task.label", LABEL, table, taken)
+        text = self.text or [guess("task.text", TEXT, table, [label, *taken])]
         guessed = [f"task.text={text[0]}"] * (not self.text) + [f"task.label={label}"] * (not self.label)
         if guessed:
             say(f"guessed {' and '.join(guessed)} from the columns {', '.join(table.column_names())}")

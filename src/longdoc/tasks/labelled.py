@@ -100,6 +100,10 @@ class Labelled(Task):
 
     # What every such task does.
 
+    @property
+    def text_columns(self) -> list[str]:
+        return [self.columns[self.value]]
+
     def _found(self, split: str) -> Table | None:
         if split not in self._tables:
             if self.source == "local":

@@ -61,6 +61,10 @@ class Retrieval(Task):
     def tokenizer(self) -> Tokenizer:
         return Bytes()
 
+    @property
+    def text_columns(self) -> list[str]:
+        return [self.columns["text1"], self.columns["text2"]]
+
     def learn(self) -> dict[str, Any]:
         return {"classes": ["0", "1"], "vocab_size": VOCABULARY}
 

@@ -142,15 +142,15 @@ class Loaded(ModelHubMixin):
         """The run's task with the checkpoint's labels and encoding.
 
         data: read in place of the run's. max_length: tokens that a model sees at once, in place of the run's.
+        whole: it sees whole documents at once.
         """
         config = dict(self.config["task"])
         if max_length is not None or whole:  # as many tokens a batch as before, and at least one row
-            rows, tokens = config.get("batch_rows"), config.get("batch_tokens")
-            tokens = rows * config["max_length"] if tokens is None else tokens
-            config |= {"batch_rows": None, "batch_tokens": tokens}
+            tokens = config.get("batch_tokens") or config["batch_rows"] * config["max_length"]
+            least = (max_length or 0) * (2 if self.config.get("interaction") else 1)
+            config |= {"batch_rows": None, "batch_tokens": max(tokens, least)}
         if max_length is not None:
-            sides = 2 if self.config.get("interaction") else 1
-            config |= {"max_length": max_length, "batch_tokens": max(tokens, sides * max_length)}
+            config["max_length"] = max_length
         if whole:
             config["truncation"] = "none"
         if data is not None and "path" in config:

@@ -139,6 +139,29 @@ def test_softmax_with_several_settings_is_chosen_by_validation() -> None:
     assert any("the best in val/accuracy" in note for note in group.notes)
 
 
+def test_a_row_is_compared_with_softmax_on_the_same_documents() -> None:
+    def run(pairs: int, attention: str = "linear", content: str | None = None, **options: Any) -> Record:
+        record = made(attention, config_hash=f"{attention}{pairs}", references={"guess": 1 / pairs}, **options)
+        record["splits"]["test"]["content"] = content
+        return record
+
+    records = [run(4, "softmax", accuracy=0.9, speed=1.0), run(4, accuracy=0.8, speed=2.0)]
+    records += [run(8, "softmax", accuracy=0.7, speed=4.0), run(8, accuracy=0.5, speed=2.0), run(16)]
+    (group,), _ = compare(records)
+    found = {row.variant: (row.accuracy_difference, row.speed_ratio) for row in group.rows}
+    assert found["elu"] == (pytest.approx(-0.1), 2.0)
+    assert found["elu (3)"] == (pytest.approx(-0.2), 0.5)
+    assert found["elu (2)"] == (None, None)
+    assert "elu (2): no softmax has read the same documents" in [
+        f"{row.variant}: {note}" for row in group.rows for note in row.notes
+    ]
+
+    records = [run(4, "softmax", "a"), run(4, content="b", seed=1), run(4, content="a", seed=2)]
+    records[2]["config_hash"] += "b"
+    (group,), _ = compare(records)
+    assert [row.softmax is None for row in group.rows if row.variant != "softmax"] == [True, False]
+
+
 def test_references_that_differ_are_said() -> None:
     (group,), _ = compare([made(), made(seed=2, references={"majority": 0.2})])
     assert group.references["majority"].mean == pytest.approx(0.1855)

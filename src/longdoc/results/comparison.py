@@ -47,6 +47,7 @@ class Row:
     speed_ratio: float | None = None
     accuracy_difference: float | None = None
     like_softmax: bool = True
+    softmax: "Row | None" = field(default=None, compare=False, repr=False)  # that it is compared with
     notes: list[str] = field(default_factory=list)
 
 
@@ -233,31 +234,50 @@ def _measured_under(row: Row) -> set[tuple]:
     return {tuple(record.get(key) for key in _SPEED_CONDITIONS) for record in row.records}
 
 
-def softmax_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows of softmax; the first, best in validation, is the one that others are compared with."""
-    none = Summary(None, None, 0)
-    found = [row for row in rows if row.records[0]["attention"] == "softmax"]
-    return sorted(found, key=lambda row: -_or(row.values.get("val/accuracy", none).mean, -math.inf))
+def _same_documents(record: Record, other: Record) -> bool:
+    """Whether two runs saw the same documents: by their content, or, of older runs, by what references reach there."""
+    names = record["splits"].keys() & other["splits"].keys()
+    pairs = [tuple(of["splits"][name].get("content") for of in (record, other)) for name in names]
+    known = [pair for pair in pairs if None not in pair]
+    if len(known) == len(pairs) or any(ours != theirs for ours, theirs in known):
+        return all(ours == theirs for ours, theirs in known)
+    ours, theirs = record["references"], other["references"]
+    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+
+
+def _softmax(row: Row, candidates: list[Row]) -> Row | None:
+    """The first of the candidates on the same documents; of each seed's own documents one seed will do."""
+    for candidate in candidates:
+        if any(_same_documents(record, other) for record in row.records for other in candidate.records):
+            return candidate
+    return None
 
 
 def _against_softmax(rows: list[Row], baselines: list[Row]) -> list[str]:
-    candidates = softmax_rows(rows)
+    """Compares rows with softmax on the same documents; where that has several rows, with the best in validation."""
+    none = Summary(None, None, 0)
+    candidates = [row for row in rows if row.records[0]["attention"] == "softmax"]
+    candidates.sort(key=lambda row: -_or(row.values.get("val/accuracy", none).mean, -math.inf))
     if not candidates:
         return []
-    softmax = candidates[0]
-    conditions = _measured_under(softmax)
-    for row in rows:
+    for row in [*rows, *baselines]:
+        row.softmax = softmax = _softmax(row, candidates)
+        if softmax is None:
+            row.notes.append("no softmax has read the same documents")
+            continue
+        accuracy, base = row.values[ACCURACY].mean, softmax.values[ACCURACY].mean
+        if accuracy is not None and base is not None:
+            row.accuracy_difference = accuracy - base
+        if row in baselines:
+            continue
+        conditions = _measured_under(softmax)
         row.like_softmax = row is softmax or (len(conditions) == 1 and _measured_under(row) == conditions)
         speed, base = row.values[SPEED].mean, softmax.values[SPEED].mean
         if speed is not None and base:
             row.speed_ratio = speed / base
-    for row in [*rows, *baselines]:
-        accuracy, base = row.values[ACCURACY].mean, softmax.values[ACCURACY].mean
-        if accuracy is not None and base is not None:
-            row.accuracy_difference = accuracy - base
     notes = []
     if len(candidates) > 1:
-        notes.append("Δ acc and speed are against the softmax whose speed is ×1.00, the best in val/accuracy")
+        notes.append("Δ acc and speed are against softmax on the same documents, ×1.00, the best in val/accuracy")
     if not all(row.like_softmax for row in rows):
         notes.append(f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})")
     return notes

@@ -18,7 +18,6 @@ from longdoc.results.comparison import (
     beside_published,
     compare,
     conditions_text,
-    softmax_rows,
     variant,
 )
 from longdoc.results.curves import FILE_NAME, read_curves
@@ -93,10 +92,9 @@ def _json(value: Any) -> str:
 
 
 def _group(group: Group) -> dict[str, Any]:
-    softmax = next(iter(softmax_rows(group.rows)), None)
     shown = sorted([*group.rows, *group.baselines], key=lambda row: -(row.values[ACCURACY].mean or 0))
-    others = [row for row in shown if softmax and row is not softmax]
-    differences = {row.variant: intervals.of_difference(row, softmax) for row in others if softmax}
+    others = [(row, row.softmax) for row in shown if row.softmax and row is not row.softmax]
+    differences = {row.variant: intervals.of_difference(row, softmax) for row, softmax in others}
     adjusted = intervals.holm({name: found.p for name, found in differences.items() if found.p is not None})
     rows = []
     for row in shown:
@@ -112,7 +110,6 @@ def _group(group: Group) -> dict[str, Any]:
         "conditions": group.conditions
         | {"budget": group.title.rpartition(" · ")[2] if group.rows else None, "documents": group.subtitle},
         "rows": rows,
-        "softmax": softmax and softmax.variant,
         "references": {name: summary.mean for name, summary in group.references.items()},
         "published": [
             {"model": row.model, "accuracy": row.accuracies[group.conditions["task"]], "source": row.source}
@@ -129,6 +126,7 @@ def _row(row: Row) -> dict[str, Any]:
         "seeds": [record["seed"] for record in row.records],
         "accuracy": row.values[ACCURACY]._asdict(),
         "interval": intervals.of_row(row)._asdict(),
+        "softmax": row.softmax and row.softmax.variant,
         "difference": {"value": row.accuracy_difference},
         "ratio": row.speed_ratio,
         "like_softmax": row.like_softmax,

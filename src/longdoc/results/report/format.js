@@ -48,7 +48,8 @@ function tickText(value) {
 
 const minus = (text) => text.replace("-", "−");
 const fixed = (value, digits = 3) => (value === null || value === undefined ? missing : minus(value.toFixed(digits)));
-const signed = (value) =>
+const signed = (value) => (typeof value === "number" && Math.abs(value) < 0.0005 ? "0.000" : withSign(value));
+const withSign = (value) =>
   value === null || value === undefined ? missing : (value < 0 ? "" : "+") + minus(value.toFixed(3));
 const whole = (value) => (value === null || value === undefined ? missing : Math.round(value).toLocaleString("en-US"));
 const times = (value) => "×" + (value >= 99.95 ? value.toFixed(0) : value.toPrecision(3));

@@ -1,7 +1,8 @@
 // The tables of a group: its rows, and its runs.
 
 function summary(group, i) {
-  const base = group.rows.find((row) => row.variant === group.softmax)?.accuracy.mean ?? null;
+  const base = (row) => group.rows.find((other) => other.variant === row.softmax)?.accuracy.mean ?? null;
+  const compared = group.rows.some((row) => row.softmax);
   const ends = group.rows
     .flatMap((row) => [row.accuracy.mean, row.interval.low, row.interval.high])
     .filter((value) => value !== null);
@@ -40,12 +41,13 @@ function summary(group, i) {
           ),
         ]
       : []),
+    ...settingsColumn(group),
     {
       title: "95 % interval",
-      unit: base === null ? "of test acc" : "of test acc; dashed, softmax",
+      unit: compared ? "of test acc; dashed, softmax" : "of test acc",
       value: (row) => row.interval.low,
       show: (row) => [
-        forest(row, styles.get(row.variant), domain, base),
+        forest(row, styles.get(row.variant), domain, base(row)),
         " ",
         make(
           "span",
@@ -55,7 +57,7 @@ function summary(group, i) {
       ],
     },
   ];
-  if (group.softmax) {
+  if (compared) {
     columns.push(
       number(
         "Δ acc",
@@ -65,7 +67,7 @@ function summary(group, i) {
           make(
             "span",
             { class: sure(row) ? "sure" : null, title: row.difference.method },
-            row.variant === group.softmax ? "baseline" : signed(value),
+            row.variant === row.softmax ? "baseline" : signed(value),
           ),
         "Difference of test accuracy from softmax; bold where p is below 0.05",
       ),
@@ -114,28 +116,11 @@ function summary(group, i) {
     number("tokens", "read", (row) => row.tokens, brief),
     number("time", "whole run", (row) => row.wall_seconds, duration),
   );
-  if (group.rows.some((row) => Object.keys(row.settings).length)) {
-    columns.push({
-      title: "settings that differ",
-      value: (row) =>
-        Object.entries(row.settings)
-          .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
-          .join("; "),
-      show: (row) =>
-        Object.entries(row.settings).map(([key, value]) =>
-          make("div", {}, make("code", {}, `${key}=${JSON.stringify(value)}`)),
-        ),
-    });
-  }
-  const line = (name, accuracy, what) =>
-    make(
-      "tr",
-      {},
-      make("td", { title: what }, name),
-      make("td"),
-      make("td", { class: "number" }, accuracy),
-      ...columns.slice(3).map(() => make("td")),
-    );
+  const at = columns.findIndex((column) => column.title === "test acc");
+  const line = (name, accuracy, what) => {
+    const cells = columns.slice(1).map((_, i) => make("td", { class: "number" }, i + 1 === at ? accuracy : ""));
+    return make("tr", {}, make("td", { title: what }, name), cells);
+  };
   const foot = [
     ...Object.entries(group.references).map(([name, value]) =>
       line(name.replaceAll("_", " "), fixed(value), "a reference without training"),
@@ -148,7 +133,20 @@ function summary(group, i) {
       ),
     ),
   ];
-  return sortable({ name: `${group.title} rows`, columns, rows: group.rows, foot, first: 2, said: methods(group) });
+  return sortable({ name: `${group.title} rows`, columns, rows: group.rows, foot, first: at, said: methods(group) });
+}
+
+/** What rows have otherwise than one another besides their variant, by the last word of its key. */
+function settingsColumn(group) {
+  const text = ([key, value]) => `${key}=${JSON.stringify(value)}`;
+  const short = ([key, value]) => `${key.split(".").at(-1)}=${JSON.stringify(value)}`;
+  const column = {
+    title: "settings",
+    unit: "that differ",
+    value: (row) => Object.entries(row.settings).map(text).join("; "),
+    show: (row) => Object.entries(row.settings).map((entry) => make("code", { title: text(entry) }, short(entry))),
+  };
+  return group.rows.some((row) => Object.keys(row.settings).length) ? [column] : [];
 }
 
 /** How the intervals and tests of a group came about. */

@@ -113,6 +113,17 @@ class TestScript:
         assert "feature_map=efficient needs the whole sequence" in shown
         assert record["environment"]["precision"] == "float32"
 
+    def test_whole_documents(self, benchmark, tmp_path, capsys):
+        options = ["--whole", "1000", "--variants", "softmax", "elu decay=fixed", "--output", str(tmp_path)]
+        assert benchmark.main([*TINY.split(), *options]) == 0
+        shown = capsys.readouterr().out
+        (point,) = json.loads((tmp_path / "whole.json").read_text())["points"]
+        assert (point["variant"], point["tokens"]) == ("elu decay=fixed", 1000)
+        assert 0 < point["bare_bytes"] <= point["peak_bytes"]
+        assert point["relative_error"] < 1e-4
+        assert "softmax: block 1 mixes by SoftmaxAttention" in shown
+        assert "elu decay=fixed: 1,000 tokens at " in shown
+
     def test_interruption_keeps_finished_points(self, benchmark, tmp_path, monkeypatch, capsys):
         time_length = measure.time_length
 

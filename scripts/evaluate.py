@@ -3,7 +3,7 @@
 
 Needs nothing but the files: model, labels and tokenizer come out of each checkpoint. The data is the run's own,
 found relative to the project, else --data. Scores are computed in float32 and not compiled, as train.py's are, and
-written as JSON with the same metric names. A checkpoint that fails is a row with its error. The predictions of one
+written as JSON with the same metric names. Of a checkpoint that fails there is the error. The predictions of one
 checkpoint are rows as scripts/predict.py writes them, in the split's order, with the expected label.
 """
 
@@ -17,8 +17,7 @@ from typing import Any
 import longdoc.caches  # noqa: F401  # isort: skip
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from rich.padding import Padding
 
 from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate
@@ -26,7 +25,7 @@ from longdoc.export import load
 from longdoc.prediction import names, predictions
 from longdoc.prediction_files import check_suffix, to_rows, write
 from longdoc.results.comparison import variant
-from longdoc.results.metrics import METRICS, absent, class_table, number, per_class
+from longdoc.results.metrics import absent, class_table, metrics_text, per_class
 from longdoc.results.record import mixing, plain
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.training.scores import Scores, TokenScores
@@ -73,22 +72,19 @@ def write_predictions(task: Task, split: str, scores: Scores | TokenScores, path
     write(to_rows(predictions(task, split, scores), expected=expected), path)
 
 
-def table(records: list[dict[str, Any]]) -> Table:
-    """One row a checkpoint."""
-    shown = Table()
-    shown.add_column("checkpoint", overflow="fold")
-    found = {key.partition("/")[2] for record in records for key in record.get("metrics", {})}
-    metrics = [name for name in METRICS if name in found]
-    for header in ("task", "variant", "rows", *metrics):
-        shown.add_column(header, overflow="fold")
-    for record in records:
-        if record["error"]:
-            shown.add_row(Text(record["checkpoint"]), Text(record["error"], style="red"))
-            continue
-        values = {key.partition("/")[2]: number(value, 4) for key, value in record["metrics"].items()}
-        row = (record["task"], record["variant"], str(record["rows"]), *(values.get(name, "") for name in metrics))
-        shown.add_row(Text(record["checkpoint"]), *row)
-    return shown
+def show(record: dict[str, Any], console: Console) -> None:
+    """The checkpoint, its metrics and its classes."""
+    console.print(record["checkpoint"], style="bold")
+    if record["error"]:
+        console.print(f"  {record['error']}", style="red")
+        return
+    metrics = metrics_text(record["metrics"], PREFIX[record["split"]])
+    console.print(f"  {record['task']}, {record['variant']}, {record['rows']:,} rows: {metrics}")
+    columns = record["per_class"]
+    if columns and (of_classes := class_table(columns)):
+        console.print(Padding(of_classes, (0, 0, 0, 2)))
+        if missing := absent(columns):
+            console.print(f"  in no document of the {record['split']} split: {', '.join(missing)}")
 
 
 def main() -> int:
@@ -110,13 +106,9 @@ def main() -> int:
             parser.error(f"--predictions: {error}")
     data = None if options.data is None else str(Path(options.data).resolve())
     records = [score(path, options.split, data, options.trust, options.predictions) for path in options.checkpoint]
-    console = Console(markup=False)
-    console.print(table(records))
+    console = Console(markup=False, highlight=False, soft_wrap=True)
     for record in records:
-        if (columns := record.get("per_class")) and (of_classes := class_table(columns)):
-            console.print(of_classes)
-            if missing := absent(columns):
-                console.print(f"in no document of the {options.split} split: {', '.join(missing)}")
+        show(record, console)
     first: Path = options.checkpoint[0]
     output = options.output or first.with_suffix(f".{options.split}.json")
     try:
@@ -124,7 +116,7 @@ def main() -> int:
         output.write_text(json.dumps(plain(records), indent=2) + "\n")
     except OSError as error:
         sys.exit(f"evaluate.py: the results cannot be written to {output}: {error.strerror}")
-    console.print(f"written to {output}", soft_wrap=True, highlight=False)
+    console.print(f"written to {output}")
     return 1 if any(record["error"] for record in records) else 0
 
 

@@ -16,7 +16,7 @@ Columns = dict[str, list[Any]]
 def metrics_text(metrics: Mapping[str, float], prefix: str) -> str:
     """Those of a split, ``prefix`` such as test: accuracy 0.9833, f1_macro 0.9832, ..."""
     shown = [name for name in METRICS if f"{prefix}/{name}" in metrics]
-    return ", ".join(f"{name} {number(metrics[f'{prefix}/{name}'], 4)}" for name in shown)
+    return ", ".join(f"{name} {_number(metrics[f'{prefix}/{name}'], 4)}" for name in shown)
 
 
 def per_class(classes: Sequence[str], columns: Columns) -> Columns | None:
@@ -44,9 +44,9 @@ def class_table(columns: Columns) -> Table | None:
 
 
 def _cell(value: float | None) -> str:
-    return str(value) if isinstance(value, int) else number(value, 3)
+    return str(value) if isinstance(value, int) else _number(value, 3)
 
 
-def number(value: float | None, digits: int) -> str:
+def _number(value: float | None, digits: int) -> str:
     """Rounded; a dash for none, and for one that is none."""
     return "-" if value is None or value != value else f"{value:.{digits}f}"

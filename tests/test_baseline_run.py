@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from commands import run, write_books
 
-from longdoc.baseline_run import Texts, baseline_config, check_baseline, describe_baseline, run_baseline
+from longdoc.baseline_run import Texts, baseline_config, check_baseline, describe_baseline, run_baseline, score
 from longdoc.baselines import Majority, TfIdf
 from longdoc.results.record import read_record
 from longdoc.tasks.books import Books
+from longdoc.tasks.documents import OwnDocuments
 from longdoc.tasks.evidence import Evidence
 
 
@@ -94,3 +95,28 @@ def test_documents_that_are_no_texts_are_said_to_be_none(tmp_path):
     task = Evidence(sizes=sizes, max_length=16, batch_tokens=64, seed=0, cache=str(tmp_path))
     with pytest.raises(TypeError, match=r"^task=evidence has documents that are no texts"):
         list(Texts(task, "test", None))
+
+
+def test_thresholds_of_many_labels_are_chosen_on_validation_as_an_encoder_s_are(tmp_path):
+    """A word tells of a topic, in a fifth of the documents wrongly: of a rare one 0.5 is seldom reached."""
+    rng, names = np.random.default_rng(0), np.array(["art", "law", "war"])
+    for split, rows in {"train": 40, "validation": 30, "test": 20}.items():
+        topics = rng.random((rows, 3)) < [0.6, 0.2, 0.1]
+        words = topics ^ (rng.random((rows, 3)) < 0.2)
+        lines = [
+            {"text": "the of and " * 9 + " ".join(names[said]), "labels": names[row].tolist()}
+            for row, said in zip(topics, words, strict=True)
+        ]
+        (tmp_path / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    options = {"max_length": 64, "batch_tokens": 64, "seed": 0, "cache": str(tmp_path / "cache")}
+    task = OwnDocuments(path=str(tmp_path), tokenizer="bytes", **options)
+    task.prepare_data()
+    baseline, found = TfIdf(), {}
+    run_baseline(baseline, task, found)
+    table = found["per_class"]
+    assert table["class"] == ["art", "law", "war"]
+    assert table["support"] == task.documents("test").labels.sum(0).tolist()
+    assert min(table["threshold"]) < 0.5
+    usual = score(baseline, Texts(task, "validation", None)).metrics()
+    assert found["metrics"]["val/f1_macro"] > usual["f1_macro"]
+    assert found["metrics"]["val/map"] == usual["map"]

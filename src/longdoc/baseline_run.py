@@ -9,6 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from longdoc.baselines import Baseline
+from longdoc.calibration import best_thresholds
+from longdoc.results.metrics import per_class
 from longdoc.results.record import machine
 from longdoc.speed import ProcessMemory
 from longdoc.tasks.base import SPLITS, Task
@@ -96,8 +98,13 @@ def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None
     baseline.fit(train, train.labels, validation, validation.labels, weights)
     seconds = time.monotonic() - start
     metrics: dict[str, float] = {}
+    thresholds = None
+    if task.multi_label and baseline.reads_text:  # chosen as an encoder's are
+        _, labels, log_odds = score(baseline, texts["validation"]).documents()
+        thresholds = best_thresholds(log_odds.sigmoid(), labels)
     for split, prefix in (("validation", "val"), ("test", "test")):
-        metrics |= {f"{prefix}/{key}": value for key, value in score(baseline, texts[split]).metrics().items()}
+        scores = score(baseline, texts[split], thresholds)
+        metrics |= {f"{prefix}/{key}": value for key, value in scores.metrics().items()}
     record |= machine(torch.get_num_threads())
     record |= {
         "budget": {},
@@ -112,12 +119,14 @@ def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None
         "device": "cpu",
         "selection": {"metric": "val/loss", "value": metrics["val/loss"], **baseline.chosen()},
         "metrics": metrics,
+        "per_class": per_class(task.classes, scores.per_class()),  # of the test split
     }
 
 
-def score(baseline: Baseline, texts: Texts) -> Scores:
-    """Every document of a split."""
-    scores = (MultiLabelScores if texts.task.multi_label else Scores)(len(texts.task.classes))
+def score(baseline: Baseline, texts: Texts, thresholds: list[float] | None = None) -> Scores:
+    """Every document of a split; thresholds as ``MultiLabelScores`` has them."""
+    classes = len(texts.task.classes)
+    scores = MultiLabelScores(classes, thresholds) if texts.task.multi_label else Scores(classes)
     rows = torch.arange(texts.rows)
     batch = {"index": rows, "label": torch.from_numpy(np.array(texts.labels)), "weight": torch.ones(texts.rows)}
     scores.update(torch.from_numpy(baseline.logits(texts)), batch)

@@ -158,6 +158,28 @@ def test_a_figure_gives_its_data(shown: Any) -> None:
     assert softmax["interval"] == "Student's t over 3 seeds"
 
 
+def test_a_legends_button_hides_a_variant_everywhere(shown: Any) -> None:
+    shown.execute_script("document.querySelector('[data-variant-button=favor]').click()")
+    wait_for_paint(shown)
+    assert "favor" not in column(shown, 1, "variant")
+    assert shown.execute_script("return document.querySelectorAll('svg.chart g[data-variant=favor]').length") == 0
+    assert shown.execute_script("return document.querySelectorAll('svg.chart g[data-variant=elu]').length") > 0
+
+
+def test_a_point_says_what_it_is(shown: Any) -> None:
+    wait_for_paint(shown)
+    said = shown.execute_script("""
+        const figure = document.querySelector('[data-figure="Accuracy against memory"]');
+        const point = figure.querySelector("g[data-variant=softmax] .glyph").getBoundingClientRect();
+        const at = { clientX: point.left + point.width / 2, clientY: point.top + point.height / 2 };
+        figure.querySelector("svg").dispatchEvent(new PointerEvent("pointermove", at));
+        const tip = document.getElementById("tip");
+        return [tip.hidden, tip.textContent];
+    """)
+    assert said[0] is False
+    assert said[1].startswith("softmax\ntest accuracy 0.4163 [0.413, 0.419]\n805 MB, peak of the training process\nAMD")
+
+
 def test_what_is_odd_is_said(shown: Any) -> None:
     said = shown.execute_script("return document.getElementById('alerts').innerText")
     for sentence in (

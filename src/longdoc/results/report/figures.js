@@ -66,7 +66,7 @@ function curves(title, runs, axis, metric, styles, references) {
         ? "A line is a run's running mean over a twentieth of its length; faint, the loss as logged"
         : "A line is a run; the marker is the checkpoint that was tested; dotted, a run that is not finished"),
     foot: without ? `${plural(without, "run")} without this curve` : "",
-    x: { title: axes[axis] + unit, tight: true },
+    x: { title: axes[axis] + unit, zero: true, tight: true },
     y: { title: metric },
     series,
     references: metric === "val/accuracy" ? references : [],

@@ -220,7 +220,7 @@ function paint(box, spec, width, height) {
         );
       }
       if (series.marks || point.mark) layer.append(glyph(series.style, ...at));
-      targets.push({ at, tip: point.tip, variant: series.variant });
+      if (point.tip) targets.push({ at, tip: point.tip, variant: series.variant });
     }
     box.append(layer);
   }
@@ -316,7 +316,7 @@ function tooltip(box, targets) {
     const frame = box.getBoundingClientRect();
     const distance = ({ at }) => Math.hypot(at[0] - event.clientX + frame.left, at[1] - event.clientY + frame.top);
     const near = targets.reduce((best, each) => (distance(each) < distance(best) ? each : best));
-    const hidden = distance(near) > 40 || !near.tip;
+    const hidden = distance(near) > 40;
     tip.hidden = hidden;
     spot.setAttribute("visibility", hidden ? "hidden" : "visible");
     if (hidden) return;

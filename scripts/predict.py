@@ -11,21 +11,27 @@ The same text gets the same numbers as in scripts/evaluate.py, whatever stands b
 """
 
 import argparse
+import io
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import longdoc.caches  # noqa: F401  # isort: skip
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn, track
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from longdoc.errors import one_sentence
-from longdoc.export import load
+from longdoc.explanation import explain
+from longdoc.explanation_page import to_page
+from longdoc.export import Loaded, load
 from longdoc.inputs import Input, Texts, decode, find_table, split_lines
 from longdoc.prediction import task_of_texts
-from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write
+from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write, write_whole
+from longdoc.streaming import running
+from longdoc.tasks.encodings import encoding_of
 from longdoc.tasks.tables import Table
 
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -41,6 +47,13 @@ def arguments() -> argparse.Namespace:
         help="default: the checkpoint's, else what could be meant; repeated for pairs and joined texts")  # fmt: skip
     add("--split", help="of a folder of several, or a set of the hub: train, validation or test")
     add("--lines", action="store_true", help="of standard input and .txt files each line is a document")
+    add("--stream", action="store_true",
+        help="read standard input or a text file while it comes, in constant memory, with a causal model; subwords are"
+        " made of pieces of it that end before white space")  # fmt: skip
+    add("--every", type=int, default=4096, metavar="K", help="tokens between two predictions of --stream (%(default)s)")
+    add("--explain", type=int, nargs="?", const=5, metavar="N",
+        help="also the N passages (5) that moved each decision most, in the time of some 33 predictions")  # fmt: skip
+    add("--html", type=Path, metavar="FILE", help="write a page with all passages shaded; implies --explain")
     add("--errors", choices=("strict", "replace"), default="strict",
         help="what is not in its encoding: an error, or read as \N{REPLACEMENT CHARACTER} and counted")  # fmt: skip
     add("--output", type=Path, metavar="FILE", help=".jsonl, .csv or .parquet")
@@ -50,6 +63,11 @@ def arguments() -> argparse.Namespace:
     add("--trust", action="append", default=[], metavar="MODULE",
         help="a module of yours that the checkpoint's classes come from; repeatable")  # fmt: skip
     options = parser.parse_args()
+    if options.html is not None:
+        options.explain = 5 if options.explain is None else options.explain
+    others = ("text", "text_column", "split", "lines", "explain", "output", "max_length", "whole")
+    if options.stream and (vain := [name for name in others if getattr(options, name) not in (None, False)]):
+        parser.error(f"--stream reads one text to standard output: it has no use for --{vain[0].replace('_', '-')}")
     if (options.input is None) == (options.text is None):
         parser.error("give an INPUT or a --text, one of the two")
     return options
@@ -63,6 +81,26 @@ def find(options: argparse.Namespace) -> Table:
         text = decode(sys.stdin.buffer.read())
         return Texts(split_lines(text) if options.lines else [text], "standard input")
     return find_table(options.input, options.lines, options.split)
+
+
+def stream(loaded: Loaded, options: argparse.Namespace) -> None:
+    """Predictions to standard output, each as soon as it is there."""
+    with sys.stdin.buffer if options.input == "-" else Path(options.input).open("rb") as file:
+        text = io.TextIOWrapper(file, encoding_of(file.peek(4)), options.errors, newline="")
+        for row, found in enumerate(running(loaded, text, options.every)):
+            print(to_json({"row": row} | asdict(found)), flush=True)
+
+
+def add_explanations(loaded: Loaded, texts: list[str], rows: list[Row], options: argparse.Namespace) -> None:
+    """Gives each row its ``passages``, and writes the page."""
+    shown = track(texts, "explaining documents", console=console, transient=True, disable=not console.is_terminal)
+    found = [explain(loaded, text, options.max_length, options.whole) for text in shown]
+    for row, explanation in zip(rows, found, strict=True):
+        row["passages"] = [asdict(passage) for passage in explanation.top(options.explain)]
+    if options.html is not None:
+        names = [str(row.get("id", f"row {row['row']}")) for row in rows]
+        write_whole(options.html, lambda path: path.write_text(to_page(list(zip(names, found, strict=True))), "utf-8"))
+        console.print(f"{len(found):,} explanations written to {options.html}")
 
 
 def show(rows: list[Row]) -> None:
@@ -79,7 +117,14 @@ def show(rows: list[Row]) -> None:
         shares = [f"{row['probabilities'][label]:.4f}" for label in labels]
         name, numbers = str(row.get("id", "")), [f"{row[key]:,}" for key in ("tokens", "tokens_read")]
         shown.add_row(str(row["row"]), Text(name), Text(", ".join(labels)), ", ".join(shares), *numbers)
-    Console(markup=False).print(shown)
+    plain = Console(markup=False, highlight=False)
+    plain.print(shown)
+    for row in rows:
+        for passage in row.get("passages", []):
+            text = " ".join(passage["text"].split())
+            plain.print(
+                f"row {row['row']}, tokens {passage['start']:,} to {passage['end']:,}, {passage['weight']:+.3f}: {text}"
+            )
 
 
 def main() -> None:
@@ -87,9 +132,13 @@ def main() -> None:
     if options.output is not None:
         check_suffix(options.output)
     loaded = load(options.checkpoint, options.trust)
+    if options.stream:
+        stream(loaded, options)
+        return
     documents = Input(find(options), task_of_texts(loaded), options.text_column, options.errors)
     if documents.guessed:
         console.print(f"the texts are read from the column {documents.guessed}")
+    texts = documents if options.explain is None else list(documents)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         reading = progress.add_task("reading documents", total=None)
@@ -99,13 +148,15 @@ def main() -> None:
             return progress.track(batches, description="classifying batches")
 
         predictions = loaded.predict(
-            progress.track(documents, task_id=reading),
+            progress.track(texts, task_id=reading),
             max_length=options.max_length,
             whole=options.whole,
             follow=follow,
         )
     named = {"id": documents.ids} if documents.id else {}
     rows = to_rows(predictions, **named)
+    if options.explain is not None:
+        add_explanations(loaded, list(texts), rows, options)
     left_out = sum(row["tokens"] - row["tokens_read"] for row in rows)
     for what, count in {
         "missing, read as empty": documents.missing,

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from longdoc.evaluation import Follow, evaluate
 from longdoc.export import Loaded
@@ -16,6 +18,7 @@ from longdoc.models.whole import BUDGET, refusal
 from longdoc.tasks.base import Task
 from longdoc.tasks.buckets import Span
 from longdoc.tasks.cache import UNLABELLED, Documents, save_documents, save_pairs
+from longdoc.training.module import ClassifierModule
 from longdoc.training.scores import MultiLabelScores, Scores
 
 Document = str | tuple[str, str]
@@ -105,20 +108,39 @@ def _pair(texts: Document) -> tuple[str, str]:
 
 def predictions(task: Task, split: str, scores: Scores) -> list[Prediction]:
     """What ``scores`` say of each document of a split, in order."""
-    _, probabilities = scores.probabilities()
-    if isinstance(scores, MultiLabelScores):
-        label: list[Any] = [names(task, row) for row in scores.decisions()[1].numpy()]
-    else:
-        label = [task.classes[number] for number in probabilities.argmax(-1).tolist()]
     sampler: Any = task.eval_dataloader(split).batch_sampler
     sides = task.documents(split).sides
     read = tokens_read((span for batch in sampler.batches for span in batch), sides)
     return [
-        Prediction(said, dict(zip(task.classes, row, strict=True)), tokens, seen, seen < tokens)
-        for said, row, tokens, seen in zip(
-            label, probabilities.tolist(), sides.sum(1).tolist(), read.tolist(), strict=True
+        Prediction(label, probabilities, tokens, seen, seen < tokens)
+        for (label, probabilities), tokens, seen in zip(
+            decisions(task, scores), sides.sum(1).tolist(), read.tolist(), strict=True
         )
     ]
+
+
+def decisions(task: Task, scores: Scores) -> list[tuple[str | list[str], dict[str, float]]]:
+    """Of each document that was scored its label, or labels, and the probabilities of the classes."""
+    _, probabilities = scores.probabilities()
+    if isinstance(scores, MultiLabelScores):
+        labels: list[Any] = [names(task, row) for row in scores.decisions()[1].numpy()]
+    else:
+        labels = [task.classes[number] for number in probabilities.argmax(-1).tolist()]
+    rows = [dict(zip(task.classes, row, strict=True)) for row in probabilities.tolist()]
+    return list(zip(labels, rows, strict=True))
+
+
+def score_windows(loaded: Loaded, task: Task, logits: Tensor) -> Scores:
+    """The scores of one document without a label, whose windows have the logits (W, C)."""
+    module = ClassifierModule(
+        loaded.model, len(task.classes), multi_label=task.multi_label, thresholds=loaded.thresholds
+    )
+    windows = len(logits)
+    label = torch.zeros(logits.shape if task.multi_label else (windows,), dtype=torch.long)
+    batch = {"index": torch.zeros(windows, dtype=torch.long), "label": label, "weight": torch.ones(windows)}
+    assert isinstance(module.scores, Scores)
+    module.scores.update(logits, batch)
+    return module.scores
 
 
 def names(task: Task, row: NDArray[Any]) -> list[str]:

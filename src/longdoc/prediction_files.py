@@ -69,10 +69,15 @@ def check_suffix(path: Path) -> None:
 
 
 def write(rows: list[Row], path: Path) -> None:
-    """Writes a whole file or none: beside its place, then renamed."""
+    """Writes rows into a file of the kind that its name says."""
     check_suffix(path)
+    write_whole(path, lambda aside: WRITERS[path.suffix](rows, aside))
+
+
+def write_whole(path: Path, writer: Callable[[Path], object]) -> None:
+    """Writes a whole file or none: beside its place, then renamed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         aside = Path(folder) / path.name
-        WRITERS[path.suffix](rows, aside)
+        writer(aside)
         os.replace(aside, path)

@@ -23,17 +23,33 @@ FOUND = [
 
 @pytest.fixture(name="checkpoint")
 def _checkpoint(tmp_path):
-    words = ("task.max_length=32", "task.batch_tokens=64", "task.truncation=head", "encoder.positions=none")
+    words = (
+        "task.max_length=32",
+        "task.batch_tokens=64",
+        "task.truncation=head",
+        "encoder.positions=none",
+        "attention.causal=true",
+    )
     return write_checkpoint(tmp_path / "alone.ckpt", "text", *words, classes=["neg", "pos"])
 
 
 def test_a_file_in_a_file_out_and_what_was_done(checkpoint, tmp_path):
     with (tmp_path / "new.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("id", "text"), *((f"0{i}", text) for i, text in enumerate(TEXTS))])
-    done = run("scripts/predict.py", checkpoint.name, "new.csv", "--output", "deep/out.parquet", cwd=tmp_path)
+    done = run(
+        "scripts/predict.py",
+        checkpoint.name,
+        "new.csv",
+        "--output",
+        "deep/out.parquet",
+        "--html",
+        "why.html",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == ""
     assert done.stderr.splitlines() == [
+        "6 explanations written to why.html",
         "1 of 6 documents: empty",
         "1 of 6 documents: read in part, 118 tokens left out",
         "6 rows written to deep/out.parquet",
@@ -42,12 +58,30 @@ def test_a_file_in_a_file_out_and_what_was_done(checkpoint, tmp_path):
     assert [(row["row"], row["id"]) for row in rows] == [(i, f"0{i}") for i in range(6)]
     assert [row["tokens"] for row in rows] == [len(text.encode()) for text in TEXTS]
     assert all(row["p_neg"] + row["p_pos"] == pytest.approx(1) for row in rows)
+    assert [len(row["passages"]) for row in rows] == [0, 1, 1, 1, 2, 4]
+    assert (tmp_path / "why.html").read_text().count("<h2>") == 6
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["out.parquet"]
 
     command = [sys.executable, str(PROJECT / "scripts" / "predict.py"), checkpoint.name, "-", "--lines"]
     piped = subprocess.run(command, input="007\nNA\n", capture_output=True, text=True, cwd=tmp_path, timeout=300)
     found = [json.loads(line)["probabilities"] for line in piped.stdout.splitlines()]
     assert [row["neg"] for row in found] == pytest.approx([rows[2]["p_neg"], rows[3]["p_neg"]], abs=1e-5)
+
+
+def test_a_stream_is_classified_while_it_comes(checkpoint, tmp_path):
+    command = [
+        sys.executable,
+        str(PROJECT / "scripts" / "predict.py"),
+        checkpoint.name,
+        "-",
+        "--stream",
+        "--every",
+        "4",
+    ]
+    text = "\ufeffwords and words".encode("utf-16-le")
+    done = subprocess.run(command, input=text, capture_output=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["tokens"] for line in done.stdout.splitlines()] == [4, 8, 12, 15]
 
 
 def test_a_class_may_be_called_anything(tmp_path):

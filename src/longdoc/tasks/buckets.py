@@ -209,7 +209,8 @@ class Collate:
         self.shapes = shapes
         self.ends = ends
 
-    def _shown(self, tokens: NDArray[Any], span: Span) -> NDArray[Any]:
+    def shown(self, tokens: NDArray[Any], span: Span) -> NDArray[Any]:
+        """What a span shows of a document's tokens, or of anything (N,) beside them."""
         if self.ends and len(tokens) > span.length:
             tail = span.length // 2
             return np.concatenate([tokens[: span.length - tail], tokens[len(tokens) - tail :]])
@@ -223,7 +224,7 @@ class Collate:
         lengths = np.zeros((bucket.rows, sides), dtype=np.int64)
         for i, span in enumerate(spans):
             for side in range(sides):
-                found = self._shown(self.documents.ids(span.row, side), span)
+                found = self.shown(self.documents.ids(span.row, side), span)
                 ids[i, side, : len(found)] = found
                 lengths[i, side] = len(found)
         if not bucket.padded:
@@ -235,7 +236,7 @@ class Collate:
         else:
             label = np.full_like(ids[:, 0], UNLABELLED)
             for i, span in enumerate(spans):
-                label[i, : span.length] = self._shown(self.documents.token_labels[span.row], span)
+                label[i, : span.length] = self.shown(self.documents.token_labels[span.row], span)
         weight = np.arange(bucket.rows) < len(spans)
         mask = np.arange(bucket.length) < lengths[..., None]
         if not self.documents.pairs:

@@ -1,6 +1,7 @@
 """train.py from end to end, in processes of its own."""
 
 import csv
+import json
 import re
 import signal
 import subprocess
@@ -392,3 +393,31 @@ def test_jobs_of_a_sweep_are_compiled_alike_and_keep_the_names_of_their_weights(
         assert record(folder)["compile_seconds"] > 0
         checkpoint = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)
         assert all(name.startswith("model.") and "_orig_mod" not in name for name in checkpoint["state_dict"])
+
+
+def test_documents_of_ones_own_are_split_trained_on_and_scored_again(tmp_path):
+    lines = "".join(
+        f"{author},It was the {word} of {i}.\n" for i in range(20) for author, word in (("a", "x"), ("b", "y"))
+    )
+    (tmp_path / "rows.csv").write_text("label,text\n" + lines)
+    done = run(
+        "train.py", "task=documents", "task.path=rows.csv", *TINY, "trainer.max_steps=2", "logger=csv",
+        f"task.cache={tmp_path}/cache", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "guessed task.text=text and task.label=label from the columns label, text" in done.stdout
+    (folder,) = tmp_path.glob("outputs/documents/*")
+    counts = {split: counts["rows"] for split, counts in record(folder)["splits"].items()}
+    assert counts == {"train": 32, "validation": 4, "test": 4}
+    with (folder / "splits.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [sum(row["split"] == split for row in rows) for split in counts] == [32, 4, 4]
+    chosen = [line for line, row in zip(lines.splitlines(), rows, strict=True) if row["split"] == "test"]
+    (tmp_path / "test.csv").write_text("\n".join(["label,text", *chosen]))
+    (tmp_path / "rows.csv").unlink()
+    checkpoint = str(folder / "checkpoints" / "best.ckpt")
+    done = run("scripts/evaluate.py", checkpoint, "--data", "test.csv", "--output", "scores.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (scores,) = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["rows"] == 4
+    assert scores["metrics"]["test/loss"] == pytest.approx(record(folder)["metrics"]["test/loss"], rel=1e-6)

@@ -16,7 +16,8 @@ from longdoc.tasks.encodings import open_text
 from longdoc.tasks.json_values import json_values
 
 TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
-BATCH = 256  # rows of a table held in memory at a time
+BATCH = 32  # rows of a table held in memory at a time, each perhaps a book
+BUFFER = 2**20  # bytes of a column read at a time; else it would be all of a row group
 
 csv.field_size_limit(2**31 - 1)  # a field may be a whole book
 
@@ -211,7 +212,7 @@ def _class_names(features: datasets.Features, column: str) -> list[str] | None:
 
 def _parquet(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, buffer_size=BUFFER)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
 

@@ -66,6 +66,19 @@ def test_what_is_cut_is_said_before_the_training(data, tmp_path):
     assert "documents of the test split are read in part" in after
 
 
+def test_a_stream_is_trained_on_by_steps(data, tmp_path):
+    overrides = ["task=documents", f"task.path={data}", "task.streaming=true", "task.truncation=head"]
+    overrides += ["trainer.workers=2", f"task.cache={tmp_path}", "trainer.max_steps=12"]
+    done = run("train.py", *TINY, *overrides, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (folder,) = (tmp_path / "outputs" / "documents").iterdir()
+    result = record(folder)
+    assert (result["status"], result["steps"], result["epochs"]) == ("finished", 12, None)
+    assert result["splits"]["train"]["rows"] == 20
+    assert result["selection"]["epoch"] is None
+    assert run("scripts/compare.py", "outputs", cwd=tmp_path).returncode == 0
+
+
 def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     result = record(finished)
     assert result["status"] == "finished"

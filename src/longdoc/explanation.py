@@ -15,6 +15,7 @@ from longdoc.export import Loaded
 from longdoc.models import whole as reading
 from longdoc.prediction import SPLIT, encode, score_windows, task_of_texts
 from longdoc.tasks.base import Task
+from longdoc.tasks.buckets import shown
 
 PASSAGES = 32  # at most about so many in what a model sees at once
 SHORTEST = 8  # tokens of a passage, unless the document has fewer
@@ -65,9 +66,9 @@ def explain(
         task.hold(SPLIT, documents)
         loader = task.eval_dataloader(SPLIT)
         sampler: Any = loader.batch_sampler
-        shown: Any = loader.collate_fn
+        collate: Any = loader.collate_fn
         ids = np.array(documents.ids(0))
-        places = [shown.shown(np.arange(len(ids)), span) for batch in sampler.batches for span in batch]
+        places = [shown(np.arange(len(ids)), span, collate.ends) for batch in sampler.batches for span in batch]
     place = torch.device(device or default_device())
     loaded.model.to(place)
     edges = _edges(task, ids, max(SHORTEST, -(-max(map(len, places)) // PASSAGES)))

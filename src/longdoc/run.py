@@ -113,7 +113,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
     commit, dirty = git_state(PROJECT)
-    splits = {split: counts | {"content": task.documents(split).content()} for split, counts in task.describe().items()}
+    splits = {split: counts | {"content": task.content(split)} for split, counts in task.describe().items()}
     return {
         "schema_version": SCHEMA_VERSION,
         "config_hash": config_hash(config),
@@ -204,7 +204,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
         record |= {
             "steps": trainer.global_step,
             "departures": departed(config, record["splits"], trainer.global_step),
-            "epochs": trainer.global_step / budget.epoch_steps,
+            "epochs": budget.epochs(trainer.global_step),
             "tokens": throughput.tokens,
             "tokens_per_second": throughput.tokens_per_second,
             "train_seconds": budget.time(),
@@ -230,7 +230,7 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
     best: Any = module.trainer.checkpoint_callbacks[0]
     assert module.budget is not None
     record["selection"] = {
-        "metric": "val/loss", "value": float(best.best_model_score), "epoch": loaded.step / module.budget.epoch_steps,
+        "metric": "val/loss", "value": float(best.best_model_score), "epoch": module.budget.epochs(loaded.step),
         "step": loaded.step, "checkpoint": "checkpoints/best.ckpt",
     }  # fmt: skip
     record["metrics"] = metrics

@@ -1,5 +1,7 @@
 """When a run ends and what its learning rate does meanwhile."""
 
+import math
+
 import pytest
 import torch
 
@@ -69,3 +71,10 @@ def test_a_linear_schedule_is_that_of_the_published_protocols(warmup, steps):
         optimizer.step()
         theirs.step()
     assert ours(warmup, warmup / steps) == 1
+
+
+def test_epochs_of_a_stream_are_not_known():
+    assert Budget(None, 10, None, math.inf).epochs(5) is None
+    assert Budget(None, 10, None, 4).epochs(6) == 1.5
+    with pytest.raises(ValueError, match=r"^trainer.max_epochs=2: how many steps an epoch of task.streaming=true"):
+        Budget(None, 10, 2, math.inf)

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import ENDLESS, BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
+from longdoc.tasks.streaming import TrainStream
 from longdoc.tasks.tokenizers import Tokenizer, from_state
 
 SPLITS = ("train", "validation", "test")
@@ -59,6 +60,7 @@ class Task(pl.LightningDataModule):
     class_weights: NDArray[np.floating] | None = None
     pairs = False
     causal_only = False
+    ahead: tuple[str, ...] = SPLITS  # the splits that are encoded before the training
 
     def __init__(
         self,
@@ -124,11 +126,11 @@ class Task(pl.LightningDataModule):
 
         The majority is the training split's most frequent class, of ``multi_label`` its most frequent set of classes.
         """
-        train, test = self.documents("train"), self.documents("test")
+        train, test = self.train_labels(), self.documents("test")
         if self.multi_label:
-            sets, times = np.unique(train.labels[: self.train_rows], axis=0, return_counts=True)
+            sets, times = np.unique(train, axis=0, return_counts=True)
             return {"majority": float((test.labels == sets[times.argmax()]).all(1).mean())}
-        majority = np.bincount(train.every_label(self.train_rows)).argmax()
+        majority = np.bincount(train).argmax()
         return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
 
     def write_splits(self, folder: Path) -> None:
@@ -144,9 +146,9 @@ class Task(pl.LightningDataModule):
     def prepare_data(self) -> None:
         """Builds the cache: Lightning's hook, in one process a machine."""
         self.prepare()
-        for split in SPLITS:
+        for split in self.ahead:
             self.encode(split)
-        labels = self.documents("train").labels
+        labels = self.documents("train").labels if "train" in self.ahead else np.empty(0)
         if self.train_rows and not _differ(labels[: self.train_rows]) and _differ(labels):
             raise ValueError(
                 f"task.train_rows={self.train_rows}: the first {self.train_rows} rows are all of one class, as of "
@@ -200,7 +202,16 @@ class Task(pl.LightningDataModule):
         """Takes encoded documents from elsewhere for a split of another name, to be read as the test split's are."""
         self._documents[split], self.limits[split] = documents, self.limits.get("test")
 
-    def train_sampler(self, start: int = 0) -> TrainSampler:
+    def train_labels(self) -> NDArray[Any]:
+        """The labels of the training rows: the documents' (D,) or (D, C), or those that tokens have in a row."""
+        documents = self.documents("train")
+        return documents.labels[: self.train_rows] if self.multi_label else documents.every_label(self.train_rows)
+
+    def content(self, split: str) -> str:
+        """What changes with a split's documents."""
+        return self.documents(split).content()
+
+    def train_sampler(self, start: int = 0) -> TrainSampler | TrainStream:
         """The stream of training batches from batch ``start`` on."""
         sides = self.documents("train").sides[: self.train_rows]
         size, count = self.batch_size, self.bucket_count
@@ -213,7 +224,7 @@ class Task(pl.LightningDataModule):
     def train_dataloader(self) -> DataLoader:
         trainer = self.trainer  # of a resumed run it already knows how far that one was
         start = 0 if trainer is None else trainer.global_step * trainer.accumulate_grad_batches
-        return self._loader("train", self.train_sampler(start))
+        return self.loader("train", self.train_sampler(start))
 
     def eval_dataloader(self, split: str) -> DataLoader:
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
@@ -221,7 +232,7 @@ class Task(pl.LightningDataModule):
         spans = spread_windows(documents.lengths, self.span_length, limit, overlap=not self.token_labels)
         sides = np.minimum(documents.sides, self.span_length) if self.pairs else None
         count = max(self.bucket_count, WHOLE_LENGTHS) if self.truncation == "none" else self.bucket_count
-        return self._loader(split, EvalSampler(spans, self.batch_size, count, sides))
+        return self.loader(split, EvalSampler(spans, self.batch_size, count, sides))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")
@@ -229,7 +240,8 @@ class Task(pl.LightningDataModule):
     def test_dataloader(self) -> DataLoader:
         return self.eval_dataloader("test")
 
-    def _loader(self, split: str, sampler: TrainSampler | EvalSampler) -> DataLoader:
+    def loader(self, split: str, sampler: TrainSampler | TrainStream | EvalSampler) -> DataLoader:
+        """The batches of a sampler."""
         return DataLoader(
             _Spans(),
             batch_sampler=sampler,
@@ -238,19 +250,19 @@ class Task(pl.LightningDataModule):
             persistent_workers=self.workers > 0,
         )
 
-    def describe(self) -> dict[str, dict[str, int]]:
-        """For each split: rows and tokens, rows with an empty document, and how much of how many is never read."""
-        report = {}
-        for split in SPLITS:
-            rows = self.train_rows if split == "train" else None
-            lengths = self.documents(split).sides[:rows]
-            limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
-            seen = lengths if limit is None else np.minimum(lengths, limit * self.span_length)
-            report[split] = {
-                "rows": len(lengths),
-                "tokens": int(lengths.sum()),
-                "empty_rows": int((lengths == 0).any(1).sum()),
-                "truncated_rows": int((seen < lengths).any(1).sum()),
-                "truncated_tokens": int((lengths - seen).sum()),
-            }
-        return report
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """Each split's ``counts``."""
+        return {split: self.counts(split) for split in SPLITS}
+
+    def counts(self, split: str) -> dict[str, Any]:
+        """Rows and tokens, rows with an empty document, and how much of how many is never read; None if not known."""
+        lengths = self.documents(split).sides[: self.train_rows if split == "train" else None]
+        limit = self.limits.get(split)  # none for training, whose windows reach everything in the end
+        seen = lengths if limit is None else np.minimum(lengths, limit * self.span_length)
+        return {
+            "rows": len(lengths),
+            "tokens": int(lengths.sum()),
+            "empty_rows": int((lengths == 0).any(1).sum()),
+            "truncated_rows": int((seen < lengths).any(1).sum()),
+            "truncated_tokens": int((lengths - seen).sum()),
+        }

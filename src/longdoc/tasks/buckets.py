@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.utils.data import Sampler
 
-from longdoc.tasks.cache import UNLABELLED, Documents
+from longdoc.tasks.cache import UNLABELLED
 
 STEP = 64
 CANDIDATES = 1024
@@ -192,6 +192,28 @@ class EvalSampler(Sampler[list[Span]]):
         return iter(self.batches)
 
 
+def shown(tokens: NDArray[Any], span: Span, ends: bool) -> NDArray[Any]:
+    """The tokens (N,) of a document that a span holds; with ``ends``, of a longer document, half of it each."""
+    if ends and len(tokens) > span.length:
+        tail = span.length // 2
+        return np.concatenate([tokens[: span.length - tail], tokens[len(tokens) - tail :]])
+    return tokens[span.start : span.start + span.length]
+
+
+class Held(Protocol):
+    """Documents as ``Documents`` has them."""
+
+    @property
+    def pairs(self) -> bool: ...
+    @property
+    def sides(self) -> NDArray[np.int64]: ...
+    @property
+    def labels(self) -> NDArray[Any]: ...
+    @property
+    def token_labels(self) -> Any: ...
+    def ids(self, row: int, side: int = 0) -> NDArray[Any]: ...
+
+
 class Collate:
     """Spans to one batch of their bucket's shape.
 
@@ -204,17 +226,10 @@ class Collate:
     ends: of a document longer than its span show the first and the last tokens, half of the span each.
     """
 
-    def __init__(self, documents: Documents, shapes: Buckets, ends: bool = False) -> None:
+    def __init__(self, documents: Held, shapes: Buckets, ends: bool = False) -> None:
         self.documents = documents
         self.shapes = shapes
         self.ends = ends
-
-    def shown(self, tokens: NDArray[Any], span: Span) -> NDArray[Any]:
-        """What a span shows of a document's tokens, or of anything (N,) beside them."""
-        if self.ends and len(tokens) > span.length:
-            tail = span.length // 2
-            return np.concatenate([tokens[: span.length - tail], tokens[len(tokens) - tail :]])
-        return tokens[span.start : span.start + span.length]
 
     def __call__(self, spans: list[Span]) -> dict[str, torch.Tensor | None]:
         longest = max(span.length for span in spans)
@@ -224,7 +239,7 @@ class Collate:
         lengths = np.zeros((bucket.rows, sides), dtype=np.int64)
         for i, span in enumerate(spans):
             for side in range(sides):
-                found = self.shown(self.documents.ids(span.row, side), span)
+                found = shown(self.documents.ids(span.row, side), span, self.ends)
                 ids[i, side, : len(found)] = found
                 lengths[i, side] = len(found)
         if not bucket.padded:
@@ -236,7 +251,7 @@ class Collate:
         else:
             label = np.full_like(ids[:, 0], UNLABELLED)
             for i, span in enumerate(spans):
-                label[i, : span.length] = self.shown(self.documents.token_labels[span.row], span)
+                label[i, : span.length] = shown(self.documents.token_labels[span.row], span, self.ends)
         weight = np.arange(bucket.rows) < len(spans)
         mask = np.arange(bucket.length) < lengths[..., None]
         if not self.documents.pairs:

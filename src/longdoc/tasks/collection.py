@@ -19,17 +19,19 @@ NAMES = {  # what files, folders and a hub's sets call the splits
 }
 
 
-def find_collection(path: str, config: str | None = None, revision: str | None = None) -> dict[str, Table]:
+def find_collection(
+    path: str, config: str | None = None, revision: str | None = None, streaming: bool = False
+) -> dict[str, Table]:
     """The tables of a collection by split; of a single one, under the name ``train``.
 
     path: a file of ``TYPES``; a folder with {train,validation,test} files of them; a folder <label>/*.txt, or
-        {train,validation,test}/<label>/*.txt; or hf:NAME, of the hub.
+        {train,validation,test}/<label>/*.txt; or hf:NAME, of the hub, read as a stream or downloaded.
 
     Raises FileNotFoundError or ValueError, saying what lies there, for anything else.
     """
     if path.startswith(HUB):
         with Console().status(f"loading {path}"):
-            return _by_split(load_hub(path.removeprefix(HUB), config, revision), path)
+            return _by_split(load_hub(path.removeprefix(HUB), config, revision, streaming), path)
     place = resolve(path)
     if place.is_file():
         if place.suffix[1:] not in TYPES:

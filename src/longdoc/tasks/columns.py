@@ -1,6 +1,6 @@
 """Which columns of a table hold texts and labels, and reading them as text, whatever a cell looks like."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,13 @@ class TextReader:
                 refused.add(str(error))
                 texts = [""] * len(self.columns)
             yield texts, values[len(self.columns) :]
+
+    def of_rows(self, rows: Iterable[int]) -> Iterator[list[str]]:
+        """The texts of some rows, in the table's order."""
+        wanted = set(rows)
+        for row, (texts, _) in enumerate(self.rows(Refused(self.table.where))):
+            if row in wanted:
+                yield texts
 
     def _text(self, column: str, value: Any, refused: Refused) -> str:
         if value is None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.base import SPLITS
 from longdoc.tasks.cache import cached, save_documents, save_pairs
 from longdoc.tasks.class_names import Numbers, natural_order
 from longdoc.tasks.collection import HUB, find_collection
@@ -20,11 +20,12 @@ from longdoc.tasks.labels import found_words, outside
 from longdoc.tasks.scan import Scan, scan
 from longdoc.tasks.splits import assign, draw
 from longdoc.tasks.spool import Spool
+from longdoc.tasks.streamed import Streamed
 from longdoc.tasks.tables import Refused, Table
 from longdoc.tasks.tokenizers import learn_tokenizer, progress
 
 
-class OwnDocuments(Task):
+class OwnDocuments(Streamed):
     """Texts and their labels, of any collection that ``collection.find_collection`` finds.
 
     path: the collection. test: another whose test split, or only table, is the test split.
@@ -100,7 +101,7 @@ class OwnDocuments(Task):
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The tables by split; a split without one is carved out of train's."""
-        tables = find_collection(self.path, self.config, self.revision)
+        tables = find_collection(self.path, self.config, self.revision, self.streaming)
         if self.test_path is not None:
             other = tables if self.test_path == self.path else find_collection(self.test_path)
             if list(other) == ["train"]:  # a table that is to be the test split is nothing else
@@ -160,11 +161,15 @@ class OwnDocuments(Task):
     def learn(self) -> dict[str, Any]:
         """Also ``columns``, ``multi_label``, ``tokenizer``, and ``numbered``: labels are the numbers of the classes."""
         known, key = self._known, self._key("train")
+        if self.streaming and self.tokenizer_name == "bpe":
+            say(f"the tokenizer is trained on the first {self.tokenizer_documents:,} documents of the stream")
+            key |= {"first": self.tokenizer_documents}
         tokenizer = learn_tokenizer(self.tokenizer_name, self.tokenizer_size, self._train_texts, self.cache, key)
         return known | {"vocab_size": tokenizer.vocab_size, "tokenizer": tokenizer.state}
 
     def _train_texts(self) -> Iterator[str]:
-        return self._texts("train", self.split_rows("train"))
+        rows = np.sort(self.split_rows("train"))
+        return self._texts("train", rows[: self.tokenizer_documents] if self.streaming else rows)
 
     @cached_property
     def _known(self) -> dict[str, Any]:
@@ -256,7 +261,7 @@ class OwnDocuments(Task):
         if self.weights is None:
             return None
         if self.weights == "balanced":  # so that the rows of every class, and those without it, count as much in all
-            labels = self.documents("train").labels
+            labels = self.train_labels()
             if self.multi_label:
                 has = np.maximum(labels.sum(0), 1)
                 return (len(labels) - labels.sum(0)) / has
@@ -308,15 +313,22 @@ class OwnDocuments(Task):
 
     def _texts(self, split: str, rows: NDArray[np.int64]) -> Iterator[str]:
         """The texts of some rows of the split's table, in the table's order; of pairs two a row."""
-        table, wanted = self.table(split), set(rows.tolist())
-        reader = TextReader(table, self._columns["text"], self.errors)
-        for row, (texts, _) in enumerate(reader.rows(Refused(table.where))):
-            if row in wanted:
-                yield from texts if self.pairs else ["\n\n".join(texts)]
+        for texts in TextReader(self.table(split), self._columns["text"], self.errors).of_rows(rows.tolist()):
+            yield from texts if self.pairs else ["\n\n".join(texts)]
+
+    def train_texts(self, part: int = 0, parts: int = 1) -> Iterator[tuple[int, list[str]]]:
+        rows = self.split_rows("train")[: self.train_rows]
+        places = rows.argsort()[part::parts]
+        texts = self._texts("train", rows[places])
+        for place in places.tolist():
+            yield place, [next(texts) for _ in range(1 + self.pairs)]
+
+    def all_train_labels(self) -> NDArray[Any]:
+        return self.labels_of("train")[self.split_rows("train")]
 
     # What is said of it.
 
-    def describe(self) -> dict[str, dict[str, int]]:
+    def describe(self) -> dict[str, dict[str, Any]]:
         """Also ``duplicate_rows``: those whose document is in an earlier split, too."""
         report, seen = super().describe(), set[str]()
         for split in SPLITS:

@@ -108,35 +108,40 @@ class FileTable(Table):
 
 
 class HubTable(Table):
-    """A split of a set that ``datasets`` loads."""
+    """A split of a set that ``datasets`` loads; of one that it streams ``version`` names the content."""
 
-    def __init__(self, where: str, dataset: datasets.Dataset) -> None:
-        self.where, self.dataset = where, dataset
+    def __init__(self, where: str, dataset: datasets.Dataset | datasets.IterableDataset, version: str = "") -> None:
+        if isinstance(dataset, datasets.IterableDataset) and dataset.features is None:
+            dataset = dataset._resolve_features()
+        self.where, self.dataset, self.version = where, dataset, version
 
     def key(self) -> str:
-        return self.dataset._fingerprint
+        return self.version or self.dataset._fingerprint
 
     def column_names(self) -> list[str]:
-        return list(self.dataset.column_names)
+        return list(self.dataset.features)
 
     def class_names(self, column: str) -> list[str] | None:
         return _class_names(self.dataset.features, column)
 
     def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
-        _check_columns(self.dataset.column_names, columns, self.where)
+        _check_columns(self.column_names(), columns, self.where)
         chosen = self.dataset.select_columns(list(columns)).with_format("arrow")  # as stored: no image is decoded
         return _counted(_batch_rows(chosen.iter(BATCH), columns), refused)
 
 
-def load_hub(name: str, config: str | None, revision: str | None) -> dict[str, HubTable]:
-    """Every split of a set of the Hugging Face hub, or of a folder in a hub's layout; downloaded the first time.
+def load_hub(name: str, config: str | None, revision: str | None, streaming: bool = False) -> dict[str, HubTable]:
+    """Every split of a set of the Hugging Face hub, or of a folder in a hub's layout; downloaded the first time, or
+    each time read as a stream.
 
     Where the hub cannot be reached, what was downloaded before serves. Raises FileNotFoundError if there is nothing.
     """
     there = Path(name).is_dir() or _reachable(datasets.config.HF_ENDPOINT)
     try:
         with nullcontext() if there else _offline():
-            splits = datasets.load_dataset(name, config, revision=revision)
+            splits = datasets.load_dataset(name, config, revision=revision, streaming=streaming)
+            # The folder's name holds a hash of the versions of the data files.
+            version = datasets.load_dataset_builder(name, config, revision=revision).cache_dir if streaming else ""
     except Exception as error:  # of the network, the hub and datasets, of every kind
         why = " ".join(str(error).split())
         if not there:
@@ -144,7 +149,10 @@ def load_hub(name: str, config: str | None, revision: str | None) -> dict[str, H
         raise FileNotFoundError(
             f"task.hub={name} could not be loaded ({why}): task.source=hub needs the network the first time"
         ) from error
-    return {split: HubTable(f"{name}, split {split}", dataset) for split, dataset in splits.items()}
+    return {
+        split: HubTable(f"{name}, split {split}", dataset, version and f"{version} {split}")
+        for split, dataset in splits.items()
+    }
 
 
 def _reachable(address: str) -> bool:

@@ -1,5 +1,6 @@
 """When a run ends, and how far it has come."""
 
+import math
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -39,6 +40,11 @@ class Budget(pl.Callback):
                 raise ValueError(f"trainer.{name}={limit} must be greater than 0, or null for no limit")
         if max_time is None and max_steps is None and max_epochs is None:
             raise ValueError("a run needs one of trainer.max_time, trainer.max_steps and trainer.max_epochs")
+        if max_epochs is not None and math.isinf(epoch_steps):
+            raise ValueError(
+                f"trainer.max_epochs={max_epochs}: how many steps an epoch of task.streaming=true takes is not known "
+                f"before; trainer.max_steps or trainer.max_time"
+            )
         self.max_time, self.max_steps, self.max_epochs = max_time, max_steps, max_epochs
         self.epoch_steps = epoch_steps
         self.elapsed = 0.0
@@ -47,6 +53,10 @@ class Budget(pl.Callback):
     def time(self) -> float:
         """Seconds of training so far."""
         return self.elapsed + (0.0 if self._since is None else time.monotonic() - self._since)
+
+    def epochs(self, step: int) -> float | None:
+        """How many epochs so many optimizer steps are; None for a stream, whose end is not known."""
+        return None if math.isinf(self.epoch_steps) else step / self.epoch_steps
 
     def progress(self, step: int) -> float:
         """The share of the budget used after ``step`` optimizer steps, 1 or more at the end."""

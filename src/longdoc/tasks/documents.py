@@ -16,7 +16,7 @@ from longdoc.tasks.cache import cached, save_documents, save_pairs
 from longdoc.tasks.class_names import Numbers, natural_order
 from longdoc.tasks.collection import HUB, find_collection
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, guess
-from longdoc.tasks.labels import found_words, outside
+from longdoc.tasks.labels import class_weights, found_words, outside
 from longdoc.tasks.scan import Scan, scan
 from longdoc.tasks.splits import assign, draw
 from longdoc.tasks.spool import Spool
@@ -255,26 +255,7 @@ class OwnDocuments(Streamed):
 
     def prepare_data(self) -> None:
         super().prepare_data()
-        self.class_weights = self._weights()
-
-    def _weights(self) -> NDArray[np.floating] | None:
-        if self.weights is None:
-            return None
-        if self.weights == "balanced":  # so that the rows of every class, and those without it, count as much in all
-            labels = self.train_labels()
-            if self.multi_label:
-                has = np.maximum(labels.sum(0), 1)
-                return (len(labels) - labels.sum(0)) / has
-            return len(labels) / len(self.classes) / np.maximum(np.bincount(labels, minlength=len(self.classes)), 1)
-        if not isinstance(self.weights, dict):
-            raise ValueError(f"task.class_weights={self.weights} must be null, balanced or {{class: weight}}")
-        weights = {str(name): float(weight) for name, weight in self.weights.items()}
-        for name, weight in weights.items():
-            if name not in self.classes or not 0 <= weight < np.inf:
-                raise ValueError(
-                    f"task.class_weights: {name}: {weight} is no weight of a class; they are {', '.join(self.classes)}"
-                )
-        return np.array([weights.get(name, 1.0) for name in self.classes])
+        self.class_weights = class_weights(self.weights, self.classes, self.train_labels())
 
     def _key(self, split: str) -> dict[str, Any]:
         """What decides the split's rows and their texts."""

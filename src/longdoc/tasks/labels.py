@@ -1,8 +1,11 @@
 """Labels as tables write them: the name of a class, and what looks like a slip."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 SHOWN = 20  # classes named in a message
 MISSING = ("", "-1")  # names that stand for no label
@@ -55,3 +58,25 @@ def _counted(name: str, rows: int) -> str:
 def _listed(names: Collection[str]) -> str:
     more = len(names) - SHOWN
     return ", ".join(list(names)[:SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def class_weights(wanted: Any, classes: Sequence[str], labels: NDArray[Any]) -> NDArray[np.floating] | None:
+    """The weights (C,) that ``task.class_weights`` says, of training labels (D,) or (D, C); None for none.
+
+    Raises ValueError unless it is null, ``balanced`` or {class: weight}.
+    """
+    if wanted is None:
+        return None
+    if wanted == "balanced":  # so that the rows of every class, and those without it, count as much in all
+        if labels.ndim == 2:
+            return (len(labels) - labels.sum(0)) / np.maximum(labels.sum(0), 1)
+        return len(labels) / len(classes) / np.maximum(np.bincount(labels, minlength=len(classes)), 1)
+    if not isinstance(wanted, dict):
+        raise ValueError(f"task.class_weights={wanted} must be null, balanced or {{class: weight}}")
+    weights = {str(name): float(weight) for name, weight in wanted.items()}
+    for name, weight in weights.items():
+        if name not in classes or not 0 <= weight < np.inf:
+            raise ValueError(
+                f"task.class_weights: {name}: {weight} is no weight of a class; they are {', '.join(classes)}"
+            )
+    return np.array([weights.get(name, 1.0) for name in classes])

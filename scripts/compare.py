@@ -4,6 +4,7 @@
     python scripts/compare.py outputs/listops        # some of them: folders, or results.json files
     python scripts/compare.py --markdown > table.md  # also --json, --csv
     python scripts/compare.py --by task.pairs        # test accuracy by a value of the config
+    python scripts/compare.py --by length            # and by the length of the documents
     python scripts/compare.py --published            # beside published numbers of the same protocol and task
     python scripts/compare.py --report report.html   # one web page: tables, intervals, curves, frontiers
 
@@ -21,6 +22,7 @@ from rich.console import Console
 
 from longdoc.results import collect_paths, published_table
 from longdoc.results.comparison import beside_published, compare
+from longdoc.results.lengths import compare_lengths
 from longdoc.results.pivot import pivot
 from longdoc.results.sparklines import sparklines
 from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
@@ -82,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.by:
         try:
-            print(pivot(records, options.by), end="")
+            print(compare_lengths(records) if options.by == "length" else pivot(records, options.by), end="")
         except ValueError as error:
             print(f"compare.py: {error}", file=sys.stderr)
             return 1

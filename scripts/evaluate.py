@@ -22,9 +22,10 @@ from rich.padding import Padding
 from longdoc.errors import one_sentence
 from longdoc.evaluation import evaluate
 from longdoc.export import load
-from longdoc.prediction import names, predictions
+from longdoc.prediction import names, predictions, tokens_of
 from longdoc.prediction_files import check_suffix, to_rows, write
 from longdoc.results.comparison import variant
+from longdoc.results.lengths import by_length, length_table
 from longdoc.results.metrics import absent, class_table, metrics_text, per_class
 from longdoc.results.record import mixing, plain
 from longdoc.tasks.base import SPLITS, Task
@@ -56,6 +57,9 @@ def score(
             "per_class": per_class(task.classes, scores.per_class()),
             "precision": "32-true",
             "compiled": False,
+            "by_length": by_length(*tokens_of(task, split), scores.right().numpy())
+            if isinstance(scores, Scores)
+            else [],
             "seconds": time.monotonic() - start,
         }
     except Exception as error:
@@ -109,6 +113,8 @@ def main() -> int:
     console = Console(markup=False, highlight=False, soft_wrap=True)
     for record in records:
         show(record, console)
+        if of_lengths := length_table(record.get("by_length", [])):
+            console.print(of_lengths)
     first: Path = options.checkpoint[0]
     output = options.output or first.with_suffix(f".{options.split}.json")
     try:

@@ -39,6 +39,7 @@ def test_train_fits_it_and_compare_shows_it(data, tmp_path):
     assert "evaluate.py" not in done.stdout
     shown = run("scripts/compare.py", "outputs", "--json", cwd=tmp_path)
     (row,) = [row for row in json.loads(shown.stdout) if row["kind"] == "baseline"]
+    assert sum(bin_["documents"] for bin_ in found["by_length"]) == 6
     assert (row["variant"], row["test/accuracy"], row["max_length"]) == ("tfidf 16", 1.0, None)
 
 
@@ -68,7 +69,7 @@ def test_texts_are_the_documents_read_up_to_a_length(task, data):
     assert cut.report() == {
         "rows": 6, "empty_rows": 0, "truncated_rows": int((left > 0).sum()), "truncated_tokens": int(left.sum()),
     }  # fmt: skip
-    assert cut.tokens() == lengths.sum() - left.sum()
+    assert cut.read.sum() == lengths.sum() - left.sum()
 
 
 def test_the_majority_scores_as_the_reference_of_that_name(task):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from longdoc.baselines import Baseline
 from longdoc.calibration import best_thresholds
+from longdoc.results.lengths import by_length
 from longdoc.results.metrics import per_class
 from longdoc.results.record import machine
 from longdoc.speed import ProcessMemory
@@ -32,14 +33,19 @@ def baseline_config(config: Mapping[str, Any], overrides: Iterable[str]) -> dict
 
 
 class Texts:
-    """The texts of a split's documents, each made when it is asked for; of each the first ``length`` tokens."""
+    """The texts of a split's documents, each made when it is asked for; of each the first ``length`` tokens.
+
+    lengths, read: (D,), the tokens of each and how many of them are read.
+    """
 
     def __init__(self, task: Task, split: str, length: int | None) -> None:
         self.task, self.length = task, length
         self.documents: Documents = task.documents(split)
-        self.rows = len(task.documents(split))
+        self.rows = len(self.documents)
         if split == "train" and task.train_rows is not None:
             self.rows = min(self.rows, task.train_rows)
+        self.lengths = self.documents.sides[: self.rows].sum(1)
+        self.read = self.lengths if length is None else np.minimum(self.lengths, length)
 
     def __iter__(self) -> Iterator[str]:
         for row in range(self.rows):
@@ -51,18 +57,13 @@ class Texts:
 
     def report(self) -> dict[str, int]:
         """As ``Task.describe`` has it of a split."""
-        lengths = self.documents.lengths[: self.rows]
-        left = np.maximum(lengths - (self.length or lengths), 0)
+        left = self.lengths - self.read
         return {
             "rows": self.rows,
-            "empty_rows": int((lengths == 0).sum()),
+            "empty_rows": int((self.lengths == 0).sum()),
             "truncated_rows": int((left > 0).sum()),
             "truncated_tokens": int(left.sum()),
         }
-
-    def tokens(self) -> int:
-        lengths = self.documents.lengths[: self.rows]
-        return int(np.minimum(lengths, lengths if self.length is None else self.length).sum())
 
 
 def check_baseline(baseline: Baseline, name: str, task: Task) -> None:
@@ -110,8 +111,8 @@ def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None
         "budget": {},
         "parameters": baseline.parameters,
         "steps": None,
-        "tokens": train.tokens(),
-        "tokens_per_second": train.tokens() / seconds,
+        "tokens": int(train.read.sum()),
+        "tokens_per_second": int(train.read.sum()) / seconds,
         "train_seconds": seconds,
         "peak_memory_mb": memory.peak() / 1e6,
         "precision": "float64",
@@ -119,7 +120,8 @@ def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None
         "device": "cpu",
         "selection": {"metric": "val/loss", "value": metrics["val/loss"], **baseline.chosen()},
         "metrics": metrics,
-        "per_class": per_class(task.classes, scores.per_class()),  # of the test split
+        "per_class": per_class(task.classes, scores.per_class()),  # of the test split, as is
+        "by_length": by_length(texts["test"].lengths, texts["test"].read, scores.right().numpy()),
     }
 
 

@@ -108,15 +108,20 @@ def _pair(texts: Document) -> tuple[str, str]:
 
 def predictions(task: Task, split: str, scores: Scores) -> list[Prediction]:
     """What ``scores`` say of each document of a split, in order."""
-    sampler: Any = task.eval_dataloader(split).batch_sampler
-    sides = task.documents(split).sides
-    read = tokens_read((span for batch in sampler.batches for span in batch), sides)
+    tokens, read = tokens_of(task, split)
     return [
-        Prediction(label, probabilities, tokens, seen, seen < tokens)
-        for (label, probabilities), tokens, seen in zip(
-            decisions(task, scores), sides.sum(1).tolist(), read.tolist(), strict=True
+        Prediction(label, probabilities, there, seen, seen < there)
+        for (label, probabilities), there, seen in zip(
+            decisions(task, scores), tokens.tolist(), read.tolist(), strict=True
         )
     ]
+
+
+def tokens_of(task: Task, split: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The tokens (D,) of each document of a split, and how many of them an evaluation reads."""
+    sampler: Any = task.eval_dataloader(split).batch_sampler
+    sides = task.documents(split).sides
+    return sides.sum(1), tokens_read((span for batch in sampler.batches for span in batch), sides)
 
 
 def decisions(task: Task, scores: Scores) -> list[tuple[str | list[str], dict[str, float]]]:

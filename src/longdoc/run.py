@@ -18,9 +18,11 @@ from longdoc.calibration import calibrate, check_calibration
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate
 from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_lengths, check_pairs
+from longdoc.prediction import tokens_of
 from longdoc.protocol import prescribed
 from longdoc.results.departures import Departures, departures
 from longdoc.results.last_lines import truncated
+from longdoc.results.lengths import by_length
 from longdoc.results.metrics import per_class
 from longdoc.results.record import (
     SCHEMA_VERSION,
@@ -41,6 +43,7 @@ from longdoc.training.acceleration import choose_compile, choose_precision
 from longdoc.training.budget import seconds
 from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
+from longdoc.training.scores import Scores
 
 PROTOCOLS = PROJECT / "conf" / "protocol"
 console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -227,6 +230,8 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
         metrics |= {f"{prefix}/{name}": value for name, value in scores.metrics().items()}
     record["temperature"] = loaded.model.temperature
     record["per_class"] = per_class(task.classes, scores.per_class())  # of the test split
+    if isinstance(scores, Scores):
+        record["by_length"] = by_length(*tokens_of(task, "test"), scores.right().numpy())
     best: Any = module.trainer.checkpoint_callbacks[0]
     assert module.budget is not None
     record["selection"] = {

@@ -6,14 +6,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.table import Table
+
 from longdoc.results.departures import departures_text
+from longdoc.results.lengths import length_table
 from longdoc.results.metrics import absent, metrics_text
 from longdoc.results.record import Record
 
 EVALUATE = Path(__file__).resolve().parents[3] / "scripts" / "evaluate.py"
 
 
-def last_lines(folder: Path, record: Record) -> Iterator[str]:
+def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
     """Counts of the data, references, metrics, where the run lies and how to score it again."""
     metrics, selection = record["metrics"], record["selection"]
     shown = Path(os.path.relpath(folder))
@@ -35,6 +38,8 @@ def last_lines(folder: Path, record: Record) -> Iterator[str]:
         yield f"  calibrated on the validation split: temperature {record['temperature']:.3f}"
     if record.get("per_class") and (missing := absent(record["per_class"])):
         yield f"  in no document of the test split: {', '.join(missing)}"
+    if table := length_table(record.get("by_length", [])):
+        yield table
     yield (
         f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(selection)}, "
         f"{record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"

@@ -100,6 +100,11 @@ class Scores:
         rows, _, log_probabilities = self.documents()
         return rows, log_probabilities.exp()
 
+    def right(self) -> Tensor:
+        """Whether each document (D,) seen, in row order, was given its class; of several, all of them and no other."""
+        _, labels, log_probabilities = self.documents()
+        return log_probabilities.argmax(-1) == labels
+
     def counts(self) -> Counts:
         """How often each class was predicted and there."""
         _, labels, log_probabilities = self.documents()
@@ -114,8 +119,7 @@ class Scores:
     def metrics(self) -> dict[str, float]:
         """loss (nats a document), accuracy (micro), f1_macro, and ece, the calibration error of the likeliest class."""
         _, labels, log_probabilities = self.documents()
-        confidence, predicted = log_probabilities.exp().max(-1)
-        right = predicted == labels
+        confidence, right = log_probabilities.exp().amax(-1), self.right()
         return {
             "loss": F.nll_loss(log_probabilities, labels).item(),
             "accuracy": right.double().mean().item(),
@@ -152,6 +156,10 @@ class MultiLabelScores(Scores):
         _, labels, log_odds = self.documents()
         return labels > 0, log_odds.sigmoid() >= self.thresholds
 
+    def right(self) -> Tensor:
+        labels, predicted = self.decisions()
+        return (labels == predicted).all(-1)
+
     def counts(self) -> Counts:
         labels, predicted = self.decisions()
         return Counts((labels & predicted).sum(0), predicted.sum(0), labels.sum(0))
@@ -175,11 +183,11 @@ class MultiLabelScores(Scores):
         """loss (nats a decision), accuracy (of the whole set of labels), f1_micro, f1_macro (of the classes that are
         there or predicted), map (mean average precision of the classes that are there) and ece (of all decisions)."""
         _, labels, log_odds = self.documents()
-        there, predicted = self.decisions()
+        there, _ = self.decisions()
         counts = self.counts()
         return {
             "loss": F.binary_cross_entropy_with_logits(log_odds, labels.double()).item(),
-            "accuracy": (there == predicted).all(-1).double().mean().item(),
+            "accuracy": self.right().double().mean().item(),
             "f1_micro": counts.f1_micro,
             "f1_macro": counts.f1_macro,
             "map": self.average_precision().nanmean().item(),

@@ -1,0 +1,50 @@
+"""Accuracy by length: every document in one bin, bins alike in all runs."""
+
+import numpy as np
+import pytest
+from results.records import made
+
+from longdoc.results.lengths import by_length, compare_lengths, length_table
+
+TOKENS = np.array([0, 1, 511, 512, 513, 1023, 1024, 5000])
+
+
+def test_bins_are_powers_of_two_and_hold_every_document():
+    right = np.array([1, 1, 0, 1, 0, 1, 0, 1], bool)
+    bins = by_length(TOKENS, np.minimum(TOKENS, 512), right)
+    assert [(found["from"], found["to"], found["documents"], found["accuracy"]) for found in bins] == [
+        (0, 0, 1, 1.0), (1, 1, 1, 1.0), (256, 511, 1, 0.0), (512, 1023, 3, pytest.approx(2 / 3)),
+        (1024, 2047, 1, 0.0), (4096, 8191, 1, 1.0),
+    ]  # fmt: skip
+    assert [found["read"] for found in bins] == [1, 1, 1, pytest.approx(1536 / 2048), 0.5, 512 / 5000]
+    assert sum(found["accuracy"] * found["documents"] for found in bins) == pytest.approx(right.sum())
+    table = length_table(bins)
+    assert table is not None
+    assert table.row_count == 6
+    assert length_table(by_length(TOKENS[3:5], TOKENS[3:5], right[3:5])) is None  # of one length
+
+
+def test_variants_stand_beside_one_another_by_length():
+    def run(variant, accuracies, read, **others):
+        bins = [
+            {"from": 512, "to": 1023, "documents": 3, "accuracy": accuracies[0], "read": 1.0},
+            {"from": 1024, "to": 2047, "documents": 7, "accuracy": accuracies[1], "read": read},
+        ]
+        test = {"rows": 10, "tokens": 1000, "truncated_tokens": 1000 - round(1000 * read)}
+        splits = made()["splits"] | {"test": made()["splits"]["test"] | test}
+        return made(variant, splits=splits, by_length=bins, accuracy=sum(accuracies) / 2, **others)
+
+    records = [
+        run("linear", (0.5, 0.75), 1.0, max_length=None), run("linear", (0.7, 0.85), 1.0, seed=2, max_length=None),
+        run("softmax", (0.5, 0.25), 0.5, max_length=512), made(task="old"),
+    ]  # fmt: skip
+    assert compare_lengths(records).splitlines() == [
+        "### listops · longdoc · test accuracy by tokens of a document (documents)",
+        "",
+        "| variant | at once | read | all | 512–1,023 (3) | 1,024–2,047 (7) |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| elu | whole | 100% | 0.700 | 0.600 | 0.800 |",
+        "| softmax | 512 | 50% | 0.375 | 0.500 | 0.250 |",
+    ]
+    with pytest.raises(ValueError, match=r"^no finished run says how accurate it is by length$"):
+        compare_lengths([made()])

@@ -9,6 +9,7 @@ from results.made_runs import write_many, write_run
 from results.records import made
 
 from longdoc.results import collect_paths, write_record
+from longdoc.results.intervals import wilson
 from longdoc.results.report import page
 from longdoc.results.report.data import gather
 
@@ -93,3 +94,21 @@ def test_fifty_runs_are_less_than_three_megabytes(tmp_path):
     assert html.count('"id":') == 50
     for outside in ("http://", "https://", "//cdn", "@import", "src="):
         assert outside not in html.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_lengths_are_taken_together_over_runs_and_have_limits_in_one(tmp_path):
+    def bins(short: float, long: float) -> list[dict[str, Any]]:
+        return [
+            {"from": 512, "to": 1023, "documents": 10, "accuracy": short, "read": 1.0},
+            {"from": 1024, "to": 2047, "documents": 20, "accuracy": long, "read": 0.5},
+        ]
+
+    write_run(tmp_path / "a", seed=1, by_length=bins(0.5, 0.25))
+    write_run(tmp_path / "b", seed=2, by_length=bins(0.7, 0.75))
+    write_run(tmp_path / "c", attention="softmax", accuracy=0.4, by_length=bins(0.9, 0.1))
+    elu, softmax = (row["by_length"] for row in of(tmp_path)["groups"][0]["rows"])
+    assert elu == [
+        {"from": 512, "to": 1023, "n": 2, "documents": 10, "accuracy": 0.6, "low": None, "high": None, "read": 1.0},
+        {"from": 1024, "to": 2047, "n": 2, "documents": 20, "accuracy": 0.5, "low": None, "high": None, "read": 0.5},
+    ]
+    assert [(bin_["low"], bin_["high"]) for bin_ in softmax] == [wilson(9, 10), wilson(2, 20)]

@@ -134,9 +134,29 @@ def _row(row: Row) -> dict[str, Any]:
         **{key: row.values[key].mean for key in _QUANTITIES},
         "settings": row.settings,
         "notes": row.notes,
-        "by_length": [record["by_length"] for record in row.records if record.get("by_length")],
+        "by_length": _by_length(row),
         "measured": " · ".join(dict.fromkeys(_measured(record) for record in row.records)),
     }
+
+
+def _by_length(row: Row) -> list[dict[str, Any]]:
+    """Each range of lengths, all runs' documents of it taken together; of a single run with Wilson's limits."""
+    ranges: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for record in row.records:
+        for found in record.get("by_length") or ():
+            if found["accuracy"] is not None:
+                ranges.setdefault((found["from"], found["to"]), []).append(found)
+    rows = []
+    for (start, end), runs in sorted(ranges.items()):
+        documents = sum(found["documents"] for found in runs)
+        right = sum(found["accuracy"] * found["documents"] for found in runs)
+        low, high = intervals.wilson(round(right), documents) if len(row.records) == 1 else (None, None)
+        rows.append(
+            {"from": start, "to": end, "n": len(runs), "documents": round(documents / len(runs))}
+            | {"accuracy": right / documents, "low": low, "high": high}
+            | {"read": sum(found["read"] for found in runs) / len(runs)}
+        )
+    return rows
 
 
 def _measured(record: Record) -> str:

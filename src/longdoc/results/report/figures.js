@@ -187,40 +187,22 @@ const references = (group) =>
     .filter(([, value]) => value !== null)
     .map(([name, value]) => ({ name, value }));
 
-/** Test accuracy of documents by their length, in tokens before any was cut. */
+/** Test accuracy of documents by their length, in tokens before any was cut; none if all are in one range. */
 function byLength(group, rows, styles) {
+  const ranges = [...new Set(rows.flatMap((row) => row.by_length.map((bin) => bin.from)))].sort((a, b) => a - b);
   const shown = rows.filter((row) => row.by_length.length);
-  if (!shown.length) return null;
-  const key = (bin) => `${bin.from}-${bin.to ?? ""}`;
-  const bins = new Map();
-  for (const row of shown) for (const bin of row.by_length.flat()) if (!bins.has(key(bin))) bins.set(key(bin), bin);
-  const order = [...bins.values()].sort((a, b) => a.from - b.from || (a.to ?? Infinity) - (b.to ?? Infinity));
-  const place = new Map(order.map((bin, i) => [key(bin), i]));
-  const cells = shown.map((row) =>
-    order.map((bin) => {
-      const found = row.by_length.map((bins) => bins.find((each) => key(each) === key(bin))).filter(Boolean);
-      const known = found.map((each) => each.accuracy).filter((accuracy) => accuracy !== null);
-      return {
-        documents: found[0]?.documents ?? 0,
-        n: known.length,
-        accuracy: known.length ? known.reduce((a, b) => a + b) / known.length : null,
-        read: found[0]?.read,
-      };
-    }),
-  );
-  const range = (bin) =>
-    bin.to === null || bin.to === undefined ? `${whole(bin.from)} and more` : `${whole(bin.from)}–${whole(bin.to)}`;
+  if (ranges.length < 2) return null;
+  const name = (bin) => (bin.to ? `${whole(bin.from)}–${whole(bin.to)}` : whole(bin.from));
+  const bins = ranges.map((from) => shown.flatMap((row) => row.by_length).find((bin) => bin.from === from));
+  const apart = Math.min(0.06, 0.5 / shown.length);
   return chart({
     title: "Accuracy by length of the document",
     file: `${group.title} accuracy by length`,
     wide: true,
-    note: "Mean over a row's runs; below each range, the number of test documents",
+    note: "Below each range, its test documents; whiskers, 95 % of a single run by their number (Wilson)",
     x: {
       title: "tokens of a document",
-      ticks: order.map((bin, i) => ({
-        value: i,
-        text: `${range(bin)} (${Math.max(...cells.map((of) => of[i].documents))})`,
-      })),
+      ticks: bins.map((bin, i) => ({ value: i, text: `${name(bin)} (${whole(bin.documents)})` })),
       pad: 0.08,
     },
     y: { title: "test accuracy" },
@@ -230,32 +212,24 @@ function byLength(group, rows, styles) {
       style: styles.get(row.variant),
       line: true,
       marks: true,
-      points: cells[r].map((cell, i) => ({
-        x: place.get(key(order[i])) + (r - (shown.length - 1) / 2) * Math.min(0.06, 0.5 / shown.length),
-        y: cell.accuracy,
+      points: row.by_length.map((bin) => ({
+        x: ranges.indexOf(bin.from) + (r - (shown.length - 1) / 2) * apart,
+        y: bin.accuracy,
+        low: bin.low,
+        high: bin.high,
         tip: () =>
           [
             row.variant,
-            `${range(order[i])} tokens`,
-            `accuracy ${fixed(cell.accuracy)} of ${plural(cell.documents, "document")}`,
-            `mean of ${plural(cell.n, "run")}`,
+            `${name(bin)} tokens, ${plural(bin.documents, "document")}, ${Math.round(100 * bin.read)} % read`,
+            `accuracy ${fixed(bin.accuracy)}${limits({ interval: bin })}, ${plural(bin.n, "run")}`,
           ].join("\n"),
       })),
     })),
-    csv: () => [
-      ["variant", "from", "to", "documents", "runs", "accuracy", "read"],
-      ...shown.flatMap((row, r) =>
-        order.map((bin, i) => [
-          row.variant,
-          bin.from,
-          bin.to,
-          cells[r][i].documents,
-          cells[r][i].n,
-          cells[r][i].accuracy,
-          cells[r][i].read,
-        ]),
-      ),
-    ],
+    csv: () => {
+      const columns = ["from", "to", "documents", "n", "accuracy", "low", "high", "read"];
+      const cells = (row) => row.by_length.map((bin) => [row.variant, ...columns.map((column) => bin[column])]);
+      return [["variant", ...columns], ...shown.flatMap(cells)];
+    },
   });
 }
 
@@ -265,7 +239,7 @@ function families(groups, isShown) {
   groups.forEach((group, i) => {
     const { task, protocol, encoder, source, max_length: length } = group.conditions;
     for (const row of group.rows) {
-      if (!isShown(i, row)) continue;
+      if (!length || !row.tokens_per_second || !isShown(i, row)) continue;
       const name = [task, protocol, encoder, source, row.measured].filter(Boolean).join(" · ");
       if (!found.has(name)) found.set(name, []);
       found.get(name).push({ variant: row.variant, length, row, group });

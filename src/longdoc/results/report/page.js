@@ -52,7 +52,14 @@ function groupSection(group, i) {
   return make(
     "section",
     { class: "group", id: `group-${i}` },
-    make("h2", {}, ["task", "max_length", "budget"].map((key) => conditionText(key, group.conditions[key])).join(", ")),
+    make(
+      "h2",
+      {},
+      ["task", "max_length", "budget"]
+        .filter((key) => group.conditions[key])
+        .map((key) => conditionText(key, group.conditions[key]))
+        .join(", "),
+    ),
     make(
       "ul",
       { class: "conditions" },

@@ -182,6 +182,13 @@ function runTable(name, runs) {
             : missing
           : fixed(run.accuracy, 4),
     },
+    {
+      title: "config",
+      unit: "where not as usual in the group",
+      wrap: true,
+      value: (run) => run.differs.map(([key, own, usual]) => `${key}: ${own} (${usual})`).join("; "),
+      show: differs,
+    },
     { title: "tested step", number: true, value: (run) => run.selected_step, show: (run) => whole(run.selected_step) },
     { title: "steps", number: true, value: (run) => run.steps, show: (run) => whole(run.steps) },
     {
@@ -199,19 +206,18 @@ function runTable(name, runs) {
     },
     { title: "folder", value: (run) => run.folder, show: (run) => make("code", {}, run.folder) },
     {
-      title: "config, where not as usual in the group",
-      wrap: true,
-      value: (run) => run.differs.map(([key, own, usual]) => `${key}: ${own} (${usual})`).join("; "),
-      show: differs,
-    },
-    {
       title: "notes",
       wrap: true,
       value: (run) => [...run.odd, ...run.notes].join("; "),
-      show: (run) => [...run.odd, ...run.notes].join("; ") || missing,
+      show: (run) => folded([...run.odd, ...run.notes].join("; ") || missing),
     },
   ];
   return sortable({ name, columns, rows: runs, first: 0 });
+}
+
+/** A text, of a long one only its beginning until it is opened. */
+function folded(text) {
+  return text.length <= 100 ? text : make("details", {}, make("summary", {}, `${text.slice(0, 60)} …`), text);
 }
 
 function differs(run) {

@@ -21,6 +21,7 @@ from longdoc.baseline_run import baseline_config
 from longdoc.command_line import check_is_read, trust
 from longdoc.errors import one_sentence
 from longdoc.evaluation import quiet
+from longdoc.folds import run_folds
 from longdoc.protocol import check_protocol
 from longdoc.results.last_lines import last_lines
 from longdoc.run import PROTOCOLS, console, run
@@ -37,7 +38,8 @@ def run_folder(task: str, resume: str | None) -> str:
     if resume is None:
         return f"outputs/{task}/{new_run_name()}"
     folder = Path(resume)
-    if not (folder / "config.yaml").is_file() or not (folder / "checkpoints" / "last.ckpt").is_file():
+    begun = (folder / "checkpoints" / "last.ckpt").is_file() or (folder / "fold_0").is_dir()
+    if not (folder / "config.yaml").is_file() or not begun:
         raise FileNotFoundError(f"resume={resume} is no run's folder with config.yaml and checkpoints/last.ckpt")
     return str(folder.resolve())
 
@@ -86,10 +88,11 @@ def main(cfg: DictConfig) -> float:
     quiet()
     keep_freed_memory()
     config = plain_config(cfg, folder)
-    record = run(config, folder)
+    folds, fold = (config["task"].get(key) for key in ("folds", "fold"))
+    record = run_folds(config, folder) if folds and fold is None else run(config, folder)
     for line in last_lines(folder, record):
         console.print(line)
-    return record["selection"]["value"]
+    return record["selection"]["value"] if "selection" in record else record["metrics"]["val/loss"]
 
 
 if __name__ == "__main__":

@@ -86,10 +86,10 @@ def describe_baseline(baseline: Baseline, task: Task, record: Mapping[str, Any])
     }
 
 
-def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None:
+def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> Scores:
     """Fits the training split, chooses on validation, scores validation and test, and fills the record.
 
-    The fitted model is not kept: the config and the data make it again.
+    The fitted model is not kept: the config and the data make it again. Returns the scores of the test split.
     """
     start = time.monotonic()
     memory = ProcessMemory(torch.device("cpu"))
@@ -123,6 +123,7 @@ def run_baseline(baseline: Baseline, task: Task, record: dict[str, Any]) -> None
         "per_class": per_class(task.classes, scores.per_class()),  # of the test split, as is
         "by_length": by_length(texts["test"].lengths, texts["test"].read, scores.right().numpy()),
     }
+    return scores
 
 
 def score(baseline: Baseline, texts: Texts, thresholds: list[float] | None = None) -> Scores:

@@ -18,6 +18,7 @@ from longdoc.calibration import calibrate, check_calibration
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate
 from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_lengths, check_pairs
+from longdoc.out_of_fold import write_out_of_fold
 from longdoc.prediction import tokens_of
 from longdoc.protocol import prescribed
 from longdoc.results.departures import Departures, departures
@@ -43,7 +44,7 @@ from longdoc.training.acceleration import choose_compile, choose_precision
 from longdoc.training.budget import seconds
 from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
-from longdoc.training.scores import Scores
+from longdoc.training.scores import Scores, TokenScores
 
 PROTOCOLS = PROJECT / "conf" / "protocol"
 console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -80,20 +81,24 @@ def run(config: dict[str, Any], folder: Path) -> Record:
         for split, counts in record["splits"].items():
             for line in truncated(split, counts):
                 console.print(line)
-        wandb_id = previous.get("wandb_id", folder.name) if "wandb" in config.get("logger", {}) else None
+        name = folder.name if task.fold is None else f"{folder.parent.name}_{folder.name}"
+        wandb_id = previous.get("wandb_id", name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
-        record = previous | {"run_id": folder.name, "wandb_id": wandb_id, "status": "running"} | record
+        record = previous | {"run_id": name, "wandb_id": wandb_id, "status": "running"} | record
         record.pop("error", None)
         start -= previous.get("wall_seconds", 0.0)
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
         write_record(folder, record)
-        task.write_splits(folder)
+        if task.fold is None:
+            task.write_splits(folder)
         if baseline:
             console.print(f"fitting {record['baseline']}")
-            run_baseline(baseline, task, record)
+            scores: Scores | TokenScores = run_baseline(baseline, task, record)
         else:
             module = fit(config, folder, task, record)
-            test(folder, task, record, module)
+            scores = test(folder, task, record, module)
+        if task.fold is not None and isinstance(scores, Scores):
+            write_out_of_fold(folder, task, scores)
         status = "finished"
     except (SystemExit, KeyboardInterrupt):
         status = "interrupted"
@@ -109,7 +114,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
             record |= {"status": status, "wall_seconds": time.monotonic() - start}
             write_record(folder, record)
         finish_wandb(0 if status == "finished" else 1, record.get("departures"))
-        link_wandb(folder)
+        link_wandb(folder, folder.parents[1 if config["task"].get("fold") is None else 2])
     return record
 
 
@@ -218,8 +223,11 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     return module
 
 
-def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierModule) -> None:
-    """Scores the best checkpoint from its file alone, as scripts/evaluate.py does: float32, not compiled."""
+def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierModule) -> Scores | TokenScores:
+    """Scores the best checkpoint from its file alone, as scripts/evaluate.py does: float32, not compiled.
+
+    Returns the scores of the test split.
+    """
     path = folder / "checkpoints" / "best.ckpt"
     config, device = record["config"], record["accelerator"]
     loaded = calibrate(path, task, config.get("calibration"), config["trust"], device)
@@ -241,3 +249,4 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
     record["metrics"] = metrics
     for logger in module.trainer.loggers:
         logger.log_metrics({k: v for k, v in metrics.items() if k.startswith("test/")}, step=record["steps"])
+    return scores

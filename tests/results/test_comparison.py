@@ -7,7 +7,8 @@ import pytest
 from results.records import made
 
 from longdoc.results import Record, config_hash
-from longdoc.results.comparison import compare, summarize, variant
+from longdoc.results.comparison import compare, of_folds, summarize, variant
+from longdoc.results.folds import combine
 from longdoc.results.table import to_markdown
 
 SOFTMAX = [0.40, 0.44, 0.45]
@@ -213,3 +214,18 @@ def test_baselines_stand_beside_every_run_on_the_same_documents() -> None:
     assert not any(group.notes for group in groups)
     markdown = to_markdown(groups, [])
     assert markdown.count("| *tfidf* | *1* | *0.900* |") == 2
+
+
+def test_a_run_of_folds_is_one_row_with_its_interval() -> None:
+    def fold(accuracy: float) -> Record:
+        return made(accuracy=accuracy) | {"validation_seconds": 1.0, "train_seconds": 2.0}
+
+    whole = combine([fold(accuracy) for accuracy in (0.5, 0.6, 0.7)])
+    assert whole["tokens"] == 3 * made()["tokens"]
+    (group,), _ = compare([whole])
+    (row,) = group.rows
+    half = 4.302653 * 0.1 / 3**0.5  # Student's t of 2 degrees of freedom
+    assert row.values["test/accuracy"].mean == pytest.approx(0.6)
+    assert of_folds(whole) == pytest.approx((0.6 - half, 0.6 + half))
+    assert f"| elu | 1 | 0.600 ± {half:.3f} |" in to_markdown([group], [])
+    assert row.notes == ["mean of 3 folds; ± is half of its interval, Student's t over folds, 95 %"]

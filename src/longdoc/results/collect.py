@@ -23,6 +23,8 @@ def _below(folder: Path) -> list[Path | Problem]:
     for parent, folders, files in os.walk(folder, onerror=unreadable):
         if "wandb" in folders:
             folders.remove("wandb")  # W&B keeps a config.yaml of its own for each run
+        if FILE_NAME in files or "config.yaml" in files:  # of a run, perhaps of several folds
+            folders[:] = [name for name in folders if not name.startswith("fold_")]
         if FILE_NAME in files:
             found.append(Path(parent, FILE_NAME))
         elif "config.yaml" in files:

@@ -97,6 +97,12 @@ def variant(record: Record) -> str:
     return "+".join(parts)
 
 
+def of_folds(record: Record) -> tuple[float, float] | None:
+    """The limits of the mean test accuracy over the folds of a record; None of a run without folds."""
+    found = record.get("folds", {}).get("metrics", {}).get(ACCURACY)
+    return (found["low"], found["high"]) if found else None
+
+
 def summarize(values: Iterable[Any]) -> Summary:
     """Mean and spread of the finite numbers among ``values``."""
     numbers = [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
@@ -223,6 +229,9 @@ def _row(name: str, records: list[Record]) -> Row:
     for text in dict.fromkeys(departures_text(record.get("departures", {})) for record in records):
         if text:
             row.notes.append(f"departs from {records[0]['protocol']}: {text}")
+    if of_folds(records[0]) and len(records) == 1:
+        folds = records[0]["folds"]
+        row.notes.append(f"mean of {folds['number']} folds; ± is half of its interval, {folds['interval']}")
     seeds = [record["seed"] for record in records]
     for seed in dict.fromkeys(seeds):
         if (repeated := seeds.count(seed)) > 1:

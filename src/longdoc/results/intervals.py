@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scipy import stats
 
-from longdoc.results.comparison import ACCURACY, Row
+from longdoc.results.comparison import ACCURACY, Row, of_folds
 from longdoc.results.record import Record
 
 LEVEL = 0.95
@@ -83,6 +83,8 @@ def of_row(row: Row) -> Interval:
         return Interval(None, None, reason)
     if len(accuracies) > 1:
         return Interval(*mean_t(accuracies), f"Student's t over {len(accuracies)} seeds")
+    if limits := of_folds(row.records[0]):
+        return Interval(*limits, row.records[0]["folds"]["interval"])
     counts = _counts(row.records[0])
     if isinstance(counts, str):
         return Interval(None, None, counts)
@@ -131,6 +133,8 @@ def _counts(record: Record) -> tuple[int, int] | str:
     """The test documents got right, and all; or why accuracy is not their share."""
     documents, accuracy = record["splits"].get("test", {}).get("rows", 0), record["metrics"][ACCURACY]
     right = accuracy * documents
+    if record.get("folds"):
+        return "none, as folds share their training documents"
     # An accuracy of labelled tokens or of single labels is of more trials than documents, and they hang together.
     if not documents or record["config"].get("pooling") == "none" or abs(right - round(right)) > 0.01:
         return "none, as accuracy is not a share of the test documents"

@@ -4,10 +4,10 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
+from longdoc.results.comparison import of_folds
 from longdoc.results.departures import departures_text
 from longdoc.results.lengths import length_table
 from longdoc.results.metrics import absent, metrics_text
@@ -18,7 +18,7 @@ EVALUATE = Path(__file__).resolve().parents[3] / "scripts" / "evaluate.py"
 
 def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
     """Counts of the data, references, metrics, where the run lies and how to score it again."""
-    metrics, selection = record["metrics"], record["selection"]
+    metrics, selection = record["metrics"], record.get("selection", {})
     shown = Path(os.path.relpath(folder))
     for split, counts in record["splits"].items():
         if counts["empty_rows"]:
@@ -41,9 +41,12 @@ def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
     if table := length_table(record.get("by_length", [])):
         yield table
     yield (
-        f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(selection)}, "
+        f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(record)}, "
         f"{record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
     )
+    if limits := of_folds(record):
+        number, method = record["folds"]["number"], record["folds"]["interval"]
+        yield f"test accuracy of {number} folds: mean in [{limits[0]:.4f}, {limits[1]:.4f}] by {method}"
     yield f"run folder: {shown}"
     if "checkpoint" not in selection:
         return
@@ -60,6 +63,9 @@ def truncated(split: str, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"  {rows} are read in part, {counts['truncated_tokens']:,}{of} tokens left out"
 
 
-def checkpoint_text(selection: dict[str, Any]) -> str:
+def checkpoint_text(record: Record) -> str:
     """Which checkpoint was scored, and why."""
+    selection = record.get("selection")
+    if selection is None:
+        return "the checkpoints of the folds"
     return f"{selection['checkpoint']} of step {selection['step']} (best {selection['metric']})"

@@ -17,6 +17,7 @@ from longdoc.results.comparison import (
     Row,
     Summary,
     conditions_text,
+    of_folds,
     variant,
 )
 from longdoc.results.formats import dicts_to_csv, dicts_to_json, markdown_line
@@ -55,6 +56,13 @@ def _headers(group: Group) -> list[str]:
     return [*_HEADERS[:3], *([_F1] if many else []), *_HEADERS[3:]]
 
 
+def _with_folds(row: Row) -> Summary:
+    """A row's accuracy; of one run of several folds with half of its interval as its spread."""
+    limits = of_folds(row.records[0]) if len(row.records) == 1 else None
+    summary = row.values[ACCURACY]
+    return summary._replace(std=(limits[1] - limits[0]) / 2) if limits else summary
+
+
 def _cells(row: Row, headers: Sequence[str]) -> list[str]:
     value = {key: summary.mean for key, summary in row.values.items()}
     memory = value["peak_memory_mb"]
@@ -62,7 +70,7 @@ def _cells(row: Row, headers: Sequence[str]) -> list[str]:
     return [
         row.variant,
         str(len(row.records)),
-        _accuracy_text(row.values[ACCURACY]),
+        _accuracy_text(_with_folds(row)),
         *([_accuracy_text(row.values.get(F1, Summary(None, None, 0)))] if _F1 in headers else []),
         "-" if difference is None else f"{difference:+.3f}",
         *(_brief(value[key]) for key in ("parameters", "steps", "tokens", SPEED)),

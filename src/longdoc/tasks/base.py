@@ -1,6 +1,7 @@
 """What all tasks share: encode -> cache -> buckets -> batches."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import ENDLESS, BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
+from longdoc.tasks.folds import Pool, fold_rows
 from longdoc.tasks.streaming import TrainStream
 from longdoc.tasks.tokenizers import Tokenizer, from_state
 
@@ -50,6 +52,8 @@ class Task(pl.LightningDataModule):
     batch_rows: rows a batch in its place, the same in every bucket; one of the two is null.
     buckets: the number of different lengths.
     train_rows: only so many rows of the training split; null for all.
+    folds: all documents, whatever split they are in, are dealt out into so many parts, each the test split of one run;
+        what encodes them stays that of the training split. fold: which one this is; null for all, one after another.
     validation_windows, test_windows: fixed windows a document whose log-probabilities are averaged; null covers it.
     """
 
@@ -76,6 +80,8 @@ class Task(pl.LightningDataModule):
         train_rows: int | None = None,
         validation_windows: int | None = None,
         test_windows: int | None = None,
+        folds: int | None = None,
+        fold: int | None = None,
     ) -> None:
         super().__init__()
         options = {"buckets": buckets, "train_rows": train_rows, "batch_rows": batch_rows, "max_length": max_length}
@@ -107,6 +113,11 @@ class Task(pl.LightningDataModule):
         self.limits: dict[str, int | None] = {"validation": validation_windows, "test": test_windows}
         if truncation != "windows":
             self.limits = dict.fromkeys(SPLITS, 1)
+        if folds is not None and folds < 2:
+            raise ValueError(f"task.folds={folds} must be at least 2, or null for the splits as they are")
+        if fold is not None and (folds is None or not 0 <= fold < folds):
+            raise ValueError(f"task.fold={fold} must be one of the task.folds={folds}, counted from 0")
+        self.folds, self.fold = folds, fold
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
         self._tokenizer: Tokenizer | None = None
@@ -132,6 +143,10 @@ class Task(pl.LightningDataModule):
             return {"majority": float((test.labels == sets[times.argmax()]).all(1).mean())}
         majority = np.bincount(train).argmax()
         return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
+
+    def units(self, split: str) -> Sequence[str] | None:
+        """Of each row of a split what must not be in two folds; None: the document itself."""
+        return None
 
     def write_splits(self, folder: Path) -> None:
         """Records in a run's folder which row became which split, where the task itself has drawn that."""
@@ -195,8 +210,29 @@ class Task(pl.LightningDataModule):
         """The encoded split."""
         self.prepare()
         if split not in self._documents:
-            self._documents[split] = Documents(self.encode(split))
+            self._documents[split] = Documents(self.place(split))
         return self._documents[split]
+
+    def place(self, split: str) -> Path:
+        """The data set of a split: as it is encoded, or as the fold has it."""
+        if self.fold is None:
+            return self.encode(split)
+        self.prepare()
+        return self.pool.save(
+            self.cache, self.fold_rows(split), self.vocab_size, len(self.classes) if self.multi_label else None
+        )
+
+    @cached_property
+    def pool(self) -> Pool:
+        """The documents of all splits, which folds deal out."""
+        return Pool({split: (Documents(self.encode(split)), self.units(split)) for split in SPLITS})
+
+    def fold_rows(self, split: str) -> NDArray[np.int64]:
+        """Which rows (D,) of the pool are a split in this fold; ``split_seed``, if the task has one, decides."""
+        assert self.folds is not None
+        assert self.fold is not None
+        rows = fold_rows(self.pool.labels, self.pool.units, self.folds, self.fold, getattr(self, "split_seed", 0))
+        return rows[split]
 
     def hold(self, split: str, documents: Documents) -> None:
         """Takes encoded documents from elsewhere for a split of another name, to be read as the test split's are."""

@@ -201,6 +201,14 @@ class Documents:
             digest.update(np.ascontiguousarray(part).data)
         return digest.hexdigest()[:16]
 
+    def digest(self, row: int) -> str:
+        """A hash of a row's token ids: documents of one are equal."""
+        digest = hashlib.sha256()
+        for side in range(self.numbers.shape[1]):
+            digest.update(np.ascontiguousarray(self.ids(row, side)).data)
+            digest.update(b"|")
+        return digest.hexdigest()
+
     def every_label(self, rows: int | None = None) -> NDArray[Any]:
         """The labels of the first ``rows`` documents in a row: the documents', or those that tokens have."""
         if self.token_labels is None:

@@ -310,8 +310,10 @@ class OwnDocuments(Streamed):
     # What is said of it.
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """Also ``duplicate_rows``: those whose document is in an earlier split, too."""
+        """Also ``duplicate_rows``: those whose document is in an earlier split, too; in folds there are none."""
         report, seen = super().describe(), set[str]()
+        if self.fold is not None:
+            return report
         for split in SPLITS:
             digests = [self._scan(split).digests[row] for row in self.split_rows(split).tolist()]
             report[split]["duplicate_rows"] = sum(digest in seen for digest in digests)

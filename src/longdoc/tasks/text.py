@@ -57,7 +57,7 @@ class Text(Labelled):
         """TF-IDF and logistic regression, on what a model sees of each text and on the whole ones."""
         found = super().references()
         key = {"reference": "tf-idf", "version": 1, "train_rows": self.train_rows, "max_length": self.span_length}
-        key |= {split: self.encode(split).parent.name for split in ("train", "test")}
+        key |= {split: self.place(split).parent.name for split in ("train", "test")}
         place = cached(self.cache, key, self._score)
         return found | json.loads((place / "references.json").read_text())
 

@@ -61,12 +61,12 @@ def finish_wandb(exit_code: int, departures: Mapping[str, Any] | None = None) ->
         wandb.teardown()
 
 
-def link_wandb(folder: Path) -> None:
+def link_wandb(folder: Path, outputs: Path) -> None:
     """Links the run's W&B folders into outputs/wandb, which `wandb leet outputs/wandb` shows together."""
-    together = folder.parent.parent / "wandb"
+    together = outputs / "wandb"
     with suppress(OSError):  # a file system without links; the runs are where they are all the same
         for run in folder.glob("wandb/*run-*-*"):
             together.mkdir(exist_ok=True)
             link = together / run.name
             if not link.is_symlink():
-                link.symlink_to(Path("..") / run.relative_to(folder.parent.parent))
+                link.symlink_to(Path("..") / run.relative_to(outputs))

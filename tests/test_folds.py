@@ -1,0 +1,35 @@
+"""train.py with task.folds: a run for each, one record and one file of predictions for all."""
+
+import csv
+import statistics
+
+import pytest
+from commands import TINY, record, run, write_books
+
+from longdoc.results import collect
+
+
+def test_folds_are_one_command_with_one_record(tmp_path):
+    data = write_books(tmp_path / "books")
+    options = [f"task.data={data}", f"task.cache={data}/cache", "task.folds=2"]
+    done = run("train.py", *TINY, *options, "trainer.max_steps=2", "logger=csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (folder,) = tmp_path.glob("outputs/books/*_*")
+    whole, parts = record(folder), [record(folder / f"fold_{fold}") for fold in range(2)]
+    values = [part["metrics"]["test/accuracy"] for part in parts]
+    assert whole["metrics"]["test/accuracy"] == pytest.approx(statistics.fmean(values))
+    assert whole["folds"]["metrics"]["test/accuracy"]["values"] == values
+    assert whole["steps"] == 4
+    records, problems = collect([tmp_path / "outputs"])
+    assert ([found["run_id"] for found in records], problems) == ([folder.name], [])  # not the folds beside it
+    with (folder / "predictions.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["row"]) for row in rows] == list(range(1, 30))  # 20 + 3 + 6, each once
+    right = [[row["label"] == row["predicted"] for row in rows if row["fold"] == str(fold)] for fold in range(2)]
+    assert [statistics.fmean(of) for of in right] == pytest.approx(values)
+    assert all(
+        sum(float(row[f"p_{name}"]) for name in ("austen", "melville", "shelley")) == pytest.approx(1) for row in rows
+    )
+    again = run("train.py", f"resume={folder}", cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert record(folder)["metrics"] == whole["metrics"]

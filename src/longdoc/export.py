@@ -138,11 +138,13 @@ class Loaded(ModelHubMixin):
             why = " ".join(str(error).split())
             raise OSError(f"{repo_id} was not pushed ({why}); it needs the network, and `hf auth login`") from error
 
-    def task(self, data: str | None = None, max_length: int | None = None, whole: bool = False) -> Task:
+    def task(
+        self, data: str | None = None, max_length: int | None = None, whole: bool = False, head: bool = False
+    ) -> Task:
         """The run's task with the checkpoint's labels and encoding.
 
         data: read in place of the run's. max_length: tokens that a model sees at once, in place of the run's.
-        whole: it sees whole documents at once.
+        whole: it sees whole documents at once. head: of each the first ``max_length`` tokens alone.
         """
         config = dict(self.config["task"])
         if max_length is not None or whole:  # as many tokens a batch as before, and at least one row
@@ -151,8 +153,8 @@ class Loaded(ModelHubMixin):
             config |= {"batch_rows": None, "batch_tokens": max(tokens, least)}
         if max_length is not None:
             config["max_length"] = max_length
-        if whole:
-            config["truncation"] = "none"
+        if whole or head:
+            config["truncation"] = "none" if whole else "head"
         if data is not None and "path" in config:
             config |= {"path": data, "test": data}  # where that is a single table, it is all to be scored
         elif data is not None:

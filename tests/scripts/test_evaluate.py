@@ -57,3 +57,17 @@ def test_a_broken_checkpoint_is_a_row_with_its_error(data, tmp_path):
     assert "is not a checkpoint of longdoc" in results[0]["error"]
     assert results[1]["error"] is None
     assert "is not there" in results[2]["error"]
+
+
+def test_one_checkpoint_scored_on_more_and_more_of_each_document(data, tmp_path):
+    (tmp_path / "work").mkdir()
+    folder = train("encoder.positions=none", "trainer.max_steps=2", "logger=csv", data=data, cwd=tmp_path / "work")
+    command = [str(folder / "checkpoints" / "last.ckpt"), "--max-length", "8", "32", "whole", "--plot", "p.png"]
+    done = run("scripts/evaluate.py", *command, "--output", "out.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert [found["max_length"] for found in results] == [8, 32, None]
+    read = [found["tokens_read"] for found in results]
+    assert read[0] == 8 * 6
+    assert read[0] < read[1] < read[2] == results[2]["tokens"]
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")

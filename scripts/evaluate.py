@@ -30,6 +30,7 @@ from longdoc.results.metrics import absent, class_table, metrics_text, per_class
 from longdoc.results.plot import plot_lengths
 from longdoc.results.record import mixing, plain
 from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.collection import HUB
 from longdoc.training.scores import Scores, TokenScores
 
 PREFIX = {"train": "train", "validation": "val", "test": "test"}
@@ -119,7 +120,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint", nargs="+", type=Path)
     parser.add_argument("--split", choices=SPLITS, default="test")
-    parser.add_argument("--data", help="where the task's data lies, if not where it lay in training")
+    parser.add_argument(
+        "--data", help="where the task's data lies, if not where it lay in training; of task=documents also hf:NAME"
+    )
     told = "a module of your own, here or on PYTHONPATH, that checkpoints may build from"
     parser.add_argument("--trust", action="append", default=[], metavar="MODULE", help=told)
     parser.add_argument("--output", type=Path, help="JSON file; by default beside the first checkpoint")
@@ -140,7 +143,8 @@ def main() -> int:
             check_suffix(options.predictions)
         except ValueError as error:
             parser.error(f"--predictions: {error}")
-    data = None if options.data is None else str(Path(options.data).resolve())
+    local = options.data is not None and not options.data.startswith(HUB)
+    data = str(Path(options.data).resolve()) if local else options.data
     records = [
         score(path, options.split, data, options.trust, options.predictions, read)
         for path in options.checkpoint

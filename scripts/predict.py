@@ -70,6 +70,8 @@ def arguments() -> argparse.Namespace:
         parser.error(f"--stream reads one text to standard output: it has no use for --{vain[0].replace('_', '-')}")
     if (options.input is None) == (options.text is None):
         parser.error("give an INPUT or a --text, one of the two")
+    if options.split is not None and options.input in (None, "-"):
+        parser.error("--split is of a collection: neither --text nor standard input has splits")
     return options
 
 

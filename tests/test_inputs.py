@@ -130,6 +130,8 @@ def test_the_column_is_known_guessed_or_named(tmp_path):
 def test_a_task_of_pairs_gets_pairs(tmp_path):
     table = find_table(str(write(tmp_path / "new.jsonl", [{"text2": "b", "text1": "a"}])))
     assert list(Input(table, task(Pair))) == [("a", "b")]
+    with pytest.raises(ValueError, match=r"^--text has the columns text; it lacks text1, text2: see --text-column$"):
+        Input(Texts(["a"], "--text"), task(Pair))
     with pytest.raises(ValueError, match="task=single reads pairs of documents: --text-column A --text-column B"):
         Input(table, task(Pair), ["text1"])
 
@@ -142,6 +144,25 @@ def test_a_collection_of_splits_is_asked_for_one(tmp_path):
         read(tmp_path)
     with pytest.raises(ValueError, match=r"--split dev: .* has only train, test"):
         read(tmp_path, split="dev")
+    (tmp_path / "README.txt").write_text("about the tables")  # no document
+    assert read(tmp_path, split="test") == (["test"], [])
+    with pytest.raises(ValueError, match="has the splits train, test: --split must say which"):
+        read(tmp_path)
+    with pytest.raises(ValueError, match=r"--split test: .*test\.csv is one file"):
+        read(tmp_path / "test.csv", split="test")
+
+
+def test_of_folders_of_texts_by_split_one_is_read(tmp_path):
+    for name in ("train/a/1.txt", "test/a/1.txt", "test/b/2.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    assert read(tmp_path, split="test") == (["test/a/1.txt", "test/b/2.txt"], ["a/1.txt", "b/2.txt"])
+
+
+def test_half_a_character_is_named_with_its_file(tmp_path):
+    (tmp_path / "1.txt").write_bytes("é".encode("utf-16")[:-1])
+    with pytest.raises(ValueError, match=r"1\.txt, row 1: text has bytes .* at byte 2 of the file"):
+        read(tmp_path)
 
 
 @pytest.mark.parametrize(

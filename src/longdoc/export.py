@@ -156,6 +156,8 @@ class Loaded(ModelHubMixin):
         if whole or head:
             config["truncation"] = "none" if whole else "head"
         if data is not None and "path" in config:
+            if data != config["path"]:  # another set has other configurations and commits
+                config |= {"config": None, "revision": None}
             config |= {"path": data, "test": data}  # where that is a single table, it is all to be scored
         elif data is not None:
             if "data" not in config:

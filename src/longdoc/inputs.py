@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from longdoc.tasks.base import Task
-from longdoc.tasks.collection import HUB, find_collection
-from longdoc.tasks.columns import LABEL, TEXT, TextReader, guess
+from longdoc.tasks.collection import HUB, find_collection, split_files
+from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
 from longdoc.tasks.encodings import encoding_of
 from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
 
@@ -28,7 +28,7 @@ class TextFolder(Table):
     def rows(self, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
         for path in self.files:
             refused.rows, refused.where = refused.rows + 1, path
-            values = {"text": decode(path.read_bytes()), "file": path.relative_to(self.folder).as_posix()}
+            values: dict[str, Any] = {"text": path.read_bytes(), "file": path.relative_to(self.folder).as_posix()}
             yield tuple(values[name] for name in columns)
         refused.check()
 
@@ -68,6 +68,8 @@ def find_table(source: str, lines: bool = False, split: str | None = None) -> Ta
     Raises FileNotFoundError or ValueError, saying what would be right, for anything else.
     """
     path = Path(source)
+    if split is not None and path.is_file():
+        raise ValueError(f"--split {split}: {source} is one file; only collections of several have splits")
     if path.suffix == ".txt" and path.is_file():
         text = decode(path.read_bytes())
         return Texts(split_lines(text) if lines else [text], path)
@@ -79,7 +81,8 @@ def find_table(source: str, lines: bool = False, split: str | None = None) -> Ta
         return FileTable(path, written=True)
     if not source.startswith(HUB) and not path.is_dir():
         raise FileNotFoundError(f"{path} is not there; - reads standard input, --text a text, hf:NAME a set of the hub")
-    if path.is_dir() and next(path.rglob("*.txt"), None):
+    # Where there are tables of splits, or one is asked for, texts beside them are no documents.
+    if path.is_dir() and split is None and not split_files(path) and next(path.rglob("*.txt"), None):
         return TextFolder(path)
     tables = find_collection(source)
     if split is None and len(tables) > 1:
@@ -106,6 +109,7 @@ class Input:
                 columns = [self.guessed]
         if task.pairs and len(columns) != 2:
             raise ValueError(f"task={task.name} reads pairs of documents: --text-column A --text-column B")
+        check_columns(table, {"--text-column": columns})
         self.pairs, self.reader = task.pairs, TextReader(table, columns, errors, allow_missing=True)
         self.id = next((name for name in IDS if name in names and name not in columns), None)
         self.ids: list[str] = []

@@ -131,6 +131,23 @@ class TestInput:
         with pytest.raises(FileNotFoundError, match="has only the splits test; no validation"):
             make(new, state, test=new).documents("validation")
 
+    def test_files_of_a_label_folder_that_are_no_texts_are_counted_and_hidden_ones_are_none(
+        self, make, tmp_path, capsys
+    ):
+        write_rows(tmp_path / "texts", rows(20))
+        for name in ("a/notes.md", "b/deeper/1.txt", ".ipynb_checkpoints/1.txt", "a/._1.txt"):
+            (tmp_path / "texts" / name).parent.mkdir(exist_ok=True)
+            (tmp_path / "texts" / name).write_text("no document")
+        task = make(tmp_path / "texts")
+        assert sorted(text for split in SPLITS for text in texts(task, split)) == sorted(rows(20)["text"])
+        assert "texts: 2 files are no <label>/*.txt and left out, as " in capsys.readouterr().out
+
+    def test_two_files_of_a_split_are_refused(self, make, tmp_path):
+        for name in ("train.csv", "train.jsonl"):
+            write_rows(tmp_path / name, rows(20))
+        with pytest.raises(ValueError, match=r"train\.csv and .*train\.jsonl are both train: take one of them away"):
+            make(tmp_path).classes  # noqa: B018
+
 
 NUMBERS = ["1", "1.0", "1e3", "-0", "0.10", "12345678901234567890", "3", "4", "5", "6"]
 
@@ -192,6 +209,14 @@ class TestSplits:
         assert [len(authors) for authors in found] == [16, 2, 2]
         assert len(set.union(*found)) == 20
 
+    def test_rows_of_files_whose_group_is_in_an_earlier_one_are_counted(self, make, tmp_path):
+        write_rows(tmp_path / "train.csv", rows(20) | {"author": ["p", "q"] * 10})
+        write_rows(tmp_path / "validation.csv", {"text": ["x", "y"], "label": ["a", "b"], "author": ["q", "r"]})
+        write_rows(tmp_path / "test.csv", {"text": "xyz", "label": "aba", "author": "rrs"})
+        task = make(tmp_path, group="author")
+        task.prepare_data()
+        assert [counts["group_rows"] for counts in task.describe().values()] == [0, 1, 2]
+
     def test_equal_documents_are_never_parted_and_those_of_files_are_counted(self, make, tmp_path):
         columns = {"text": [f"document {i // 2}" for i in range(60)], "label": ["a", "a", "b", "b"] * 15}
         task = make(write_rows(tmp_path / "one" / "rows.csv", columns))
@@ -232,6 +257,19 @@ class TestLabels:
             pq.write_table(table.cast(features.arrow_schema), tmp_path / f"{split}.parquet")
         task = make(tmp_path)
         assert labelled(task, "test") == [("test 0", "b"), ("test 1", "a")]
+
+    def test_a_column_of_names_that_are_numbers_is_no_numbered_one(self, make, tmp_path):
+        label = datasets.ClassLabel(names=["3", "1", "2"])
+        features = datasets.Features({"text": datasets.Value("string"), "label": label})
+        table = pa.table({"text": [f"t {i}" for i in range(30)], "label": [0, 1, 2] * 10})
+        pq.write_table(table.cast(features.arrow_schema), tmp_path / "train.parquet")
+        write_rows(tmp_path / "test.csv", {"text": ["x", "y"], "label": ["1", "2"]})
+        assert labelled(make(tmp_path), "test") == [("x", "1"), ("y", "2")]
+
+    @pytest.mark.parametrize("labels", [["a"], ["a", "b", "a"], []])
+    def test_given_ones_are_two_or_more_and_each_once(self, make, tmp_path, labels):
+        with pytest.raises(ValueError, match=r"^task\.labels=.* must name two classes or more, each once$"):
+            make(tmp_path, labels=labels)
 
     def test_they_can_be_given_in_an_order(self, make, tmp_path):
         path = write_rows(tmp_path / "rows.csv", rows(20, ["-1", "1"]))
@@ -334,7 +372,11 @@ class TestBadInput:
             (rows(0), {}, r"rows\.csv has no rows"),
             (rows(9, ["a"]), {}, r"rows\.csv: label holds one class only, a; it takes two"),
             (rows(9, "abcdefghi"), {}, r"rows\.csv has 9 documents of 9 classes, by label: there must be several"),
-            (rows(9), {"text": "txt"}, r"rows\.csv has the columns text, label; it lacks txt"),
+            (rows(9), {"text": "txt"}, r"rows\.csv has the columns text, label; it lacks txt: see task\.text"),
+            (rows(9), {"label": "lbl"}, r"rows\.csv has the columns text, label; it lacks lbl: see task\.label"),
+            (rows(9), {"group": "who"}, r"rows\.csv has the columns text, label; it lacks who: see task\.group"),
+            (rows(9), {"labels": "ac"}, r"^4 of 9 rows are refused; the first: .*row 2: the label 'b' is not among ta"),
+            ({}, {}, r"rows\.csv has no rows, or none with names"),
             ({"p": "ab", "q": "cd", "r": "ef"}, {}, r"has the columns p, q, r: task\.label must name one; none has a"),
             ({"text": "ab", "body": "cd", "label": "ef"}, {},
              r"has the columns text, body, label: task\.text must name one; text and body could be it"),

@@ -150,7 +150,7 @@ def test_images_come_as_the_bytes_of_their_files(tmp_path):
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b", "label": 0, "text": "c"}\n',
          r"t\.jsonl, row 2: this is not JSON: a name stands twice among text, label, text$"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b"}\n7\n',
-         r"^2 of 3 rows are refused; the first: .*t\.jsonl, row 2: it has text; it lacks label: see task\.columns"),
+         r"^2 of 3 rows are refused; the first: .*t\.jsonl, row 2: it has text; it lacks label$"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": \n', r"t\.jsonl, row 2: this is not JSON"),
         ("t.json", b'[{"text": "a", "label": 1}', r"t\.json, row 2: this is not JSON"),
     ],
@@ -525,8 +525,8 @@ def _offline(monkeypatch):
 @pytest.mark.usefixtures("offline")
 def test_a_hub_out_of_reach_is_told_at_once_with_what_would_do_without(make):
     with pytest.raises(FileNotFoundError, match=(
-        r"^task\.hub=no/set could not be loaded \(http://127\.0\.0\.1:9 cannot be reached, and nothing of the set was "
-        r"downloaded before\): task\.source=hub needs the network the first time; task\.source=local reads /.*codes, "
+        r"^the hub's set no/set could not be loaded \(http://127\.0\.0\.1:9 cannot be reached, and nothing of the set "
+        r"was downloaded before\); it needs the network the first time; task\.source=local reads /.*codes, "
         r"or task\.data in its place: a folder of codes, from codes\.example$"
     )):  # fmt: skip
         make().prepare()

@@ -25,6 +25,8 @@ def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
             yield f"  {counts['empty_rows']} of {counts['rows']} documents of the {split} split are empty"
         if counts.get("duplicate_rows"):
             yield f"  {counts['duplicate_rows']} documents of the {split} split are in an earlier split, too"
+        if counts.get("group_rows"):
+            yield f"  {counts['group_rows']} documents of the {split} split are of a group of an earlier split, too"
         if split == "test":
             yield from truncated(split, counts)
     if record.get("validation_seconds", 0) > 0.1 * record["train_seconds"] > 10:  # of a short run it says nothing

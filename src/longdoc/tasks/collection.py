@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from longdoc.tasks.cache import resolve
-from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, load_hub
 
 HUB = "hf:"
 NAMES = {  # what files, folders and a hub's sets call the splits
@@ -62,19 +62,20 @@ def _by_split(found: dict[str, HubTable], where: str) -> dict[str, Table]:
     return tables
 
 
+def split_files(folder: Path, names: Sequence[str] = sum(NAMES.values(), ())) -> list[Path]:
+    """The files of a folder that are tables and have one of some names, of splits."""
+    return [path for name in names for kind in TYPES if (path := folder / f"{name}.{kind}").is_file()]
+
+
 def _in_folder(folder: Path) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     for split, names in NAMES.items():
-        for name in names:
-            table: Table | None = None
-            if path := find_table(folder, name):
-                table = FileTable(path, written=True)
-            elif (folder / name).is_dir():
-                table = _texts(folder / name)
-            if table is not None and split in tables:
+        found: list[Table | None] = [FileTable(path, written=True) for path in split_files(folder, names)]
+        found += [_texts(folder / name) for name in names if (folder / name).is_dir()]
+        for table in filter(None, found):
+            if split in tables:
                 raise ValueError(f"{tables[split].where} and {table.where} are both {split}: take one of them away")
-            if table is not None:
-                tables[split] = table
+            tables[split] = table
     whole = None if tables else _texts(folder)
     if whole is not None:
         return {"train": whole}
@@ -92,15 +93,25 @@ def _in_folder(folder: Path) -> dict[str, Table]:
 
 
 def _texts(folder: Path) -> Table | None:
-    return LabelFolder(folder) if next(folder.glob("*/*.txt"), None) else None
+    table = LabelFolder(folder)
+    return table if table.files else None
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
 class LabelFolder(Table):
-    """A folder <label>/*.txt: one text a file, columns ``text``, ``label`` and ``file``."""
+    """A folder <label>/*.txt: one text a file, columns ``text``, ``label`` and ``file``.
+
+    left_out: other files below it, deeper or not .txt. Hidden ones are none.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.where = self.folder = folder
-        self.files = sorted(folder.glob("*/*.txt"))
+        there = [path for path in sorted(folder.glob("*/**/*")) if path.is_file() and not _hidden(path, folder)]
+        self.files = [path for path in there if path.suffix == ".txt" and path.parent.parent == folder]
+        self.left_out = sorted(set(there) - set(self.files))
 
     def key(self) -> str:
         digest = hashlib.sha256()

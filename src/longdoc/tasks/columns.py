@@ -1,6 +1,6 @@
 """Which columns of a table hold texts and labels, and reading them as text, whatever a cell looks like."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,23 @@ def guess(what: str, usual: Sequence[str], table: Table, taken: Sequence[str]) -
     Raises ValueError, listing the columns, if none or several could be meant.
     """
     columns = table.column_names()
+    if not columns:
+        raise ValueError(f"{table.where} has no rows, or none with names")
     free = [name for name in columns if name not in taken]
     named = [name for name in free if name.lower() in usual]
     if len(named) == 1 or len(free) == 1:
         return (named or free)[0]
     could = f"{' and '.join(named)} could be it" if named else f"none has a usual name, such as {usual[0]}"
-    raise ValueError(
-        f"{table.where} has the columns {', '.join(columns) or 'of no names'}: {what} must name one; {could}"
-    )
+    raise ValueError(f"{table.where} has the columns {', '.join(columns)}: {what} must name one; {could}")
+
+
+def check_columns(table: Table, wanted: Mapping[str, Sequence[str | None]]) -> None:
+    """Raises ValueError, listing the columns, if a table lacks one of those that settings, by name, stand for."""
+    columns = table.column_names()
+    for setting, names in wanted.items():
+        if missing := [name for name in names if name is not None and name not in columns]:
+            found = ", ".join(columns) or "of no names"
+            raise ValueError(f"{table.where} has the columns {found}; it lacks {', '.join(missing)}: see {setting}")
 
 
 class TextReader:

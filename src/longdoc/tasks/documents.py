@@ -14,9 +14,9 @@ from rich.console import Console
 from longdoc.tasks.base import SPLITS
 from longdoc.tasks.cache import cached, save_documents, save_pairs
 from longdoc.tasks.class_names import Numbers, natural_order
-from longdoc.tasks.collection import HUB, find_collection
-from longdoc.tasks.columns import LABEL, TEXT, TextReader, guess
-from longdoc.tasks.labels import class_weights, found_words, outside
+from longdoc.tasks.collection import HUB, LabelFolder, find_collection
+from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
+from longdoc.tasks.labels import class_weights, found_words, outside, sense
 from longdoc.tasks.scan import Scan, scan
 from longdoc.tasks.splits import assign, draw
 from longdoc.tasks.spool import Spool
@@ -79,7 +79,9 @@ class OwnDocuments(Streamed):
         if self.pairs and (self.text is None or len(self.text) != 2):
             raise ValueError(f"task.text={text}: a pair of documents is two columns: task.text=[first,second]")
         self.label, self.group, self.separator = label, group, separator
-        self.labels = labels and [str(name) for name in labels]
+        self.labels = None if labels is None else [str(name) for name in labels]
+        if self.labels is not None and len(set(self.labels)) < max(2, len(self.labels)):
+            raise ValueError(f"task.labels={labels} must name two classes or more, each once")
         self.weights = class_weights
         self.shares = {"validation": validation_share, "test": test_share}
         for split, share in self.shares.items():
@@ -132,13 +134,18 @@ class OwnDocuments(Streamed):
         """All rows of the table that the split is in."""
         source = "train" if self.carved(split) else split
         if source not in self._scans:
-            columns, group = self._columns, self.group if source == "train" else None
-            reader = TextReader(self.table(source), columns["text"], self.errors)
-            with Console().status(f"reading {reader.table.where}"):
+            columns, table = self._columns, self.table(source)
+            group = self.group if source == "train" or self.group in table.column_names() else None
+            wanted = {"task.text": columns["text"], "task.label": [columns["label"]], "task.group": [group]}
+            check_columns(table, wanted)
+            reader = TextReader(table, columns["text"], self.errors)
+            with Console().status(f"reading {table.where}"):
                 found = scan(self.cache, reader, columns["label"], group, self.separator, self.labels or ())
             if found.replaced:
-                count = f"{found.replaced:,} texts of {reader.table.where}"
+                count = f"{found.replaced:,} texts of {table.where}"
                 say(f"{count} had bytes that are no UTF-8, in whose place U+FFFD stands")
+            if isinstance(table, LabelFolder) and (others := table.left_out):
+                say(f"{table.where}: {len(others):,} files are no <label>/*.txt and left out, as {others[0]}")
             self._scans[source] = found
         return self._scans[source]
 
@@ -206,7 +213,9 @@ class OwnDocuments(Streamed):
         multi_label, numbers = self._known["multi_label"], Numbers(classes)
         whose = "task.labels" if classes == self.labels else "the training table's"
         # A table's numbers stand for its own names, whose order may be another than the training table's.
-        names = table.class_names(self._columns["label"]) or (classes if self._known["numbered"] else [])
+        # Where those are numbers themselves, a table without names means the names.
+        plain = self._known["numbered"] and not any(isinstance(sense(name), float) for name in classes)
+        names = table.class_names(self._columns["label"]) or (classes if plain else [])
         named = {str(number): name for number, name in enumerate(names)}
         several = np.zeros((len(found.labels), len(classes)), bool)
         refused = Refused(table.where)
@@ -237,9 +246,9 @@ class OwnDocuments(Streamed):
         """The split (D,) of each row of the training table, by its place in SPLITS."""
         found, carved = self._scan("train"), [split for split in SPLITS if self.carved(split)]
         shares = [self.shares[split] for split in carved]
-        units = found.digests if found.groups is None else found.groups
+        labels, units = self.labels_of("train"), found.digests if found.groups is None else found.groups
         try:
-            parts = assign(self.labels_of("train"), units, [1 - sum(shares), *shares], self.split_seed)
+            parts = assign(labels, units, [1 - sum(shares), *shares], self.split_seed)
         except ValueError as error:
             raise ValueError(
                 f"{self.table('train').where} gives no {' and no '.join(carved)} split: {error}"
@@ -310,14 +319,19 @@ class OwnDocuments(Streamed):
     # What is said of it.
 
     def describe(self) -> dict[str, dict[str, Any]]:
-        """Also ``duplicate_rows``: those whose document is in an earlier split, too; in folds there are none."""
-        report, seen = super().describe(), set[str]()
+        """Also ``duplicate_rows`` and, with ``group``, ``group_rows``: those whose document, or group, is in an earlier
+        split, too; in folds there are none."""
+        report = super().describe()
         if self.fold is not None:
             return report
+        seen: dict[str, set[str]] = {"duplicate_rows": set(), "group_rows": set()}
         for split in SPLITS:
-            digests = [self._scan(split).digests[row] for row in self.split_rows(split).tolist()]
-            report[split]["duplicate_rows"] = sum(digest in seen for digest in digests)
-            seen.update(digests)
+            found, rows = self._scan(split), self.split_rows(split).tolist()
+            for name, column in {"duplicate_rows": found.digests, "group_rows": found.groups}.items():
+                if column is not None:
+                    values = [column[row] for row in rows]
+                    report[split][name] = sum(value in seen[name] for value in values)
+                    seen[name].update(values)
         return report
 
     def write_splits(self, folder: Path) -> None:

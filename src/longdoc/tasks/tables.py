@@ -147,7 +147,7 @@ def load_hub(name: str, config: str | None, revision: str | None, streaming: boo
         if not there:
             why = f"{datasets.config.HF_ENDPOINT} cannot be reached, and nothing of the set was downloaded before"
         raise FileNotFoundError(
-            f"task.hub={name} could not be loaded ({why}): task.source=hub needs the network the first time"
+            f"the hub's set {name} could not be loaded ({why}); it needs the network the first time"
         ) from error
     return {
         split: HubTable(f"{name}, split {split}", dataset, version and f"{version} {split}")
@@ -274,7 +274,7 @@ def _json_rows(path: Path, columns: Sequence[str], refused: Refused, written: bo
                 found = list(row) if isinstance(row, dict) else []
                 missing = ", ".join(name for name in columns if name not in found)
                 if missing:
-                    refused.add_next(f"it has {', '.join(found) or 'no names'}; it lacks {missing}: see task.columns")
+                    refused.add_next(f"it has {', '.join(found) or 'no names'}; it lacks {missing}")
                 else:
                     yield tuple(row[name] for name in columns)
         except ValueError as error:

@@ -42,6 +42,14 @@ def test_a_model_of_a_hubs_texts_is_scored_on_files(tmp_path):
     assert loaded(tmp_path, "task=text", "task.source=hub").task(str(tmp_path)).source == "local"
 
 
+def test_a_model_of_documents_is_scored_on_another_set_which_has_commits_of_its_own(tmp_path):
+    words = ("task=documents", "task.path=hf:me/one", "task.config=en", "task.revision=abc")
+    model = loaded(tmp_path, *words)
+    for data, wanted in (("hf:me/one", ("en", "abc")), ("hf:me/two", (None, None))):
+        task = model.task(data)
+        assert (task.path, task.test_path, task.config, task.revision) == (data, data, *wanted)
+
+
 def test_a_task_that_reads_no_files_is_given_none(tmp_path):
     with pytest.raises(ValueError, match=r"^the task recall makes its own data and reads none from somewhere$"):
         loaded(tmp_path, "task=recall").task("somewhere")

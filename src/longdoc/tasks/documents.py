@@ -212,8 +212,7 @@ class OwnDocuments(Streamed):
         table, classes, found = self.table(split), self._known["classes"], self._scan(split)
         multi_label, numbers = self._known["multi_label"], Numbers(classes)
         whose = "task.labels" if classes == self.labels else "the training table's"
-        # A table's numbers stand for its own names, whose order may be another than the training table's.
-        # Where those are numbers themselves, a table without names means the names.
+        # A table's numbers stand for its own names, else for training's, unless these are numbers themselves.
         plain = self._known["numbered"] and not any(isinstance(sense(name), float) for name in classes)
         names = table.class_names(self._columns["label"]) or (classes if plain else [])
         named = {str(number): name for number, name in enumerate(names)}
@@ -250,9 +249,8 @@ class OwnDocuments(Streamed):
         try:
             parts = assign(labels, units, [1 - sum(shares), *shares], self.split_seed)
         except ValueError as error:
-            raise ValueError(
-                f"{self.table('train').where} gives no {' and no '.join(carved)} split: {error}"
-            ) from error
+            where = self.table("train").where
+            raise ValueError(f"{where} gives no {' and no '.join(carved)} split: {error}") from error
         return np.array([SPLITS.index(split) for split in ("train", *carved)])[parts]
 
     # What is made of it.

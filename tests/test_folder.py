@@ -45,6 +45,18 @@ def test_a_fresh_process_needs_the_folder_alone(loaded, tmp_path):
     assert done.stdout == f"{loaded.predict(TEXTS)}\n", done.stderr
 
 
+def test_a_folder_does_not_say_where_the_training_lay(loaded, tmp_path):
+    before = loaded.predict(TEXTS)
+    loaded.config["task"] |= {"data": str(tmp_path / "films"), "cache": str(tmp_path / "cache"), "hub": "me/films"}
+    loaded.config["resume"] = str(tmp_path / "run")
+    loaded.save(tmp_path / "saved")
+    assert str(tmp_path) not in (tmp_path / "saved" / "config.json").read_text()
+    again = longdoc.load(tmp_path / "saved")
+    assert again.predict(TEXTS) == before
+    assert [again.config["task"][name] for name in ("data", "cache", "hub")] == ["films", "cache", "me/films"]
+    assert loaded.config["task"]["data"] == str(tmp_path / "films")
+
+
 def test_the_hubs_names_do_the_same(loaded, tmp_path):
     assert isinstance(loaded, ModelHubMixin)
     (tmp_path / "saved").mkdir()

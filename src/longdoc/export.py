@@ -99,11 +99,14 @@ class Loaded(ModelHubMixin):
         return predict(self, [texts] if isinstance(texts, str) else texts, **options)
 
     def save(self, folder: str | Path) -> None:
-        """Writes config.json, model.safetensors and a model card, README.md, from which alone ``load`` builds it."""
-        from longdoc.folder import model_card, write_folder
+        """Writes config.json, model.safetensors and a model card, README.md, from which alone ``load`` builds it.
+
+        Of where the training's data lay they keep the last names.
+        """
+        from longdoc.folder import model_card, portable, write_folder
 
         payload = {
-            "version": VERSION, "config": self.config, "task": self.task_state, "step": self.step,
+            "version": VERSION, "config": portable(self.config), "task": self.task_state, "step": self.step,
             "multi_label": self.multi_label, "thresholds": self.thresholds, "temperature": self.model.temperature,
             "metrics": self.metrics,
         }  # fmt: skip

@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from huggingface_hub import ModelCardData, snapshot_download
@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+PLACES = ("path", "test", "data", "hub", "tokenizer", "cache")  # of a task: what may name a place on this machine
 HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 TEXT = """---
@@ -73,6 +74,19 @@ def download(name: str, revision: str | None) -> Path:
         return Path(snapshot_download(name, revision=revision, allow_patterns=[CONFIG, WEIGHTS]))
     except Exception as error:  # of the network and the hub, of every kind
         raise FileNotFoundError(f"{name} is not there, and the hub gave none ({one_line(error)})") from error
+
+
+def portable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's config for other machines: of a place that is an absolute path the last name alone."""
+    task = {name: _last_name(value) if name in PLACES else value for name, value in config["task"].items()}
+    return {**config, "task": task} | ({"resume": _last_name(config["resume"])} if "resume" in config else {})
+
+
+def _last_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    path = PurePath(value.removeprefix("hf:"))
+    return path.name if path.is_absolute() else value
 
 
 def model_card(payload: Mapping[str, Any], parameters: int, texts: bool, version: str) -> str:

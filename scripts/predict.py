@@ -27,7 +27,7 @@ from longdoc.errors import one_sentence
 from longdoc.explanation import explain
 from longdoc.explanation_page import to_page
 from longdoc.export import Loaded, load
-from longdoc.inputs import Input, Texts, decode, find_table, split_lines
+from longdoc.inputs import Input, TextFolder, Texts, decode, find_table, split_lines
 from longdoc.prediction import task_of_texts
 from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write, write_whole
 from longdoc.streaming import running
@@ -137,7 +137,10 @@ def main() -> None:
     if options.stream:
         stream(loaded, options)
         return
-    documents = Input(find(options), task_of_texts(loaded), options.text_column, options.errors)
+    table = find(options)
+    documents = Input(table, task_of_texts(loaded), options.text_column, options.errors)
+    if isinstance(table, TextFolder) and table.left_out:
+        console.print(f"{table.left_out:,} files of {table.where} are no .txt and left out")
     if documents.guessed:
         console.print(f"the texts are read from the column {documents.guessed}")
     texts = documents if options.explain is None else list(documents)

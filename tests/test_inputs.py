@@ -81,6 +81,9 @@ def test_a_folder_of_texts(tmp_path):
     (tmp_path / "below" / "a.txt").write_bytes(b"\xef\xbb\xbfmarked \x00")
     (tmp_path / "c.txt").write_bytes(b"")
     (tmp_path / "notes.md").write_text("not one of them")
+    (tmp_path / ".trash").mkdir()
+    (tmp_path / ".trash" / "d.txt").write_text("hidden")
+    assert find_table(str(tmp_path)).left_out == 1
     assert read(tmp_path) == (["é\r\n", "marked \x00", ""], ["b.txt", "below/a.txt", "c.txt"])
 
 

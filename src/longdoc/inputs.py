@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from longdoc.tasks.base import Task
-from longdoc.tasks.collection import HUB, find_collection, split_files
+from longdoc.tasks.collection import HUB, find_collection, split_files, visible_files
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
 from longdoc.tasks.encodings import encoding_of
 from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
@@ -16,11 +16,16 @@ LINE = re.compile(r"\r\n|\r|\n")
 
 
 class TextFolder(Table):
-    """The .txt files of a folder and those below it, in order of their names: columns ``text`` and ``file``."""
+    """The .txt files of a folder and those below it, in order of their names: columns ``text`` and ``file``.
+
+    left_out: the number of its other files; hidden ones are none.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.where = self.folder = folder
-        self.files = sorted(folder.rglob("*.txt"))
+        there = visible_files(folder, "**/*")
+        self.files = [path for path in there if path.suffix == ".txt"]
+        self.left_out = len(there) - len(self.files)
 
     def column_names(self) -> list[str]:
         return ["text", "file"]
@@ -82,8 +87,8 @@ def find_table(source: str, lines: bool = False, split: str | None = None) -> Ta
     if not source.startswith(HUB) and not path.is_dir():
         raise FileNotFoundError(f"{path} is not there; - reads standard input, --text a text, hf:NAME a set of the hub")
     # Where there are tables of splits, or one is asked for, texts beside them are no documents.
-    if path.is_dir() and split is None and not split_files(path) and next(path.rglob("*.txt"), None):
-        return TextFolder(path)
+    if path.is_dir() and split is None and not split_files(path) and (table := TextFolder(path)).files:
+        return table
     tables = find_collection(source)
     if split is None and len(tables) > 1:
         raise ValueError(f"{source} has the splits {', '.join(tables)}: --split must say which")

@@ -143,8 +143,11 @@ def test_images_come_as_the_bytes_of_their_files(tmp_path):
          r"^2 of 4 rows are refused; the first: .*t\.csv, row 2: 1 fields, not the 2 of text, label"),
         ("t.csv", b"a,label\n1,2\n", r"t\.csv has the columns a, label; it lacks text: see task\.columns"),
         ("t.csv", b"", r"t\.csv has the columns ; it lacks text, label"),
-        ("t.tsv", b"text,label\na,1\n", r"t\.tsv has the columns text,label; it lacks text, label"),
+        ("t.tsv", b"text,label\na,1\n", r"a comma parts its fields, and in \.tsv it must be a tab"),
         ("t.csv", b"text,label\n", r"t\.csv has no rows"),
+        ("t.csv", b"text;label\na;1\n", r"t\.csv has one column, 'text;label': a semicolon parts its fields, "
+         r"and in \.csv it must be a comma"),
+        ("t.csv", b"text\tlabel\na\t1\n", r"a tab parts its fields, and in \.csv it must be a comma"),
         ("t.csv", b"text,label,text\na,1,b\n", r"t\.csv has several columns called text; names must differ where one"),
         ("t.tsv", b"text\tlabel\tlabel\na\t1\t0\n", r"t\.tsv has several columns called label; names"),
         ("t.jsonl", b'{"text": "a", "label": 1}\n{"text": "b", "label": 0, "text": "c"}\n',

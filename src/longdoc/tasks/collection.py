@@ -97,8 +97,10 @@ def _texts(folder: Path) -> Table | None:
     return table if table.files else None
 
 
-def _hidden(path: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in path.relative_to(folder).parts)
+def visible_files(folder: Path, pattern: str) -> list[Path]:
+    """The files below a folder, in order, but those that are hidden or in a hidden folder."""
+    files = [path for path in folder.glob(pattern) if path.is_file()]
+    return sorted(p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts))
 
 
 class LabelFolder(Table):
@@ -109,7 +111,7 @@ class LabelFolder(Table):
 
     def __init__(self, folder: Path) -> None:
         self.where = self.folder = folder
-        there = [path for path in sorted(folder.glob("*/**/*")) if path.is_file() and not _hidden(path, folder)]
+        there = visible_files(folder, "*/**/*")
         self.files = [path for path in there if path.suffix == ".txt" and path.parent.parent == folder]
         self.left_out = sorted(set(there) - set(self.files))
 

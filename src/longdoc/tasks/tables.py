@@ -92,7 +92,7 @@ class FileTable(Table):
             return list(_parquet(self.path).schema_arrow.names)
         if self.path.suffix in (".csv", ".tsv"):
             with open_text(self.path) as file:
-                return next(_csv_reader(self.path, file), [])
+                return _csv_header(self.path, _csv_reader(self.path, file))
         with open_text(self.path) as file:
             row = next(json_values(self.path, file, False), None)
         return list(row) if isinstance(row, dict) else []
@@ -251,11 +251,23 @@ def _csv_reader(path: Path, file: TextIO) -> Any:
     return csv.reader(file, delimiter="\t" if path.suffix == ".tsv" else ",", strict=True)
 
 
+def _csv_header(path: Path, reader: Any) -> list[str]:
+    """The names of the columns; raises ValueError if they stand in one because another character parts them."""
+    names: list[str] = next(reader, [])
+    right = "a tab" if path.suffix == ".tsv" else "a comma"
+    for character, name in {";": "a semicolon", "\t": "a tab", ",": "a comma"}.items():
+        if len(names) == 1 and character in names[0] and name != right:
+            raise ValueError(
+                f"{path} has one column, {names[0]!r}: {name} parts its fields, and in {path.suffix} it must be {right}"
+            )
+    return names
+
+
 def _csv_rows(path: Path, columns: Sequence[str], refused: Refused) -> Iterator[tuple[Any, ...]]:
     with open_text(path) as file:
         reader = _csv_reader(path, file)
         try:
-            names: list[str] = next(reader, [])
+            names = _csv_header(path, reader)
             _check_columns(names, columns, path)
             places = [names.index(name) for name in columns]
             for fields in reader:

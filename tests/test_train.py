@@ -237,7 +237,7 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
             ["attention=softmax", "feature_map=favor"],
             "feature_map=favor: attention=softmax has no feature_map; leave it",
         ),
-        (["+sed=3"], "sed does not exist; the valid names there are attention, callbacks"),
+        (["+sed=3"], "sed does not exist; the valid names there are attention, baseline,"),
         (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
         (
             ["encoder.positions=rotari"],

@@ -143,6 +143,10 @@ def test_the_calibration_error_by_hand():
     assert calibration_error(confidence, right) == pytest.approx(2 / 5)
 
 
+def test_the_calibration_error_of_a_run_that_went_wrong_is_nan_and_no_index_error():
+    assert math.isnan(calibration_error(torch.tensor([math.nan, 0.5]), torch.tensor([True, False])))
+
+
 def test_the_table_of_classes_of_tokens_is_that_of_scikit_learn():
     generator = torch.Generator().manual_seed(2)
     logits = torch.randn(4, 9, 3, generator=generator)

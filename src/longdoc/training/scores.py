@@ -21,9 +21,10 @@ def label_weights(batch: Batch) -> Tensor:
 
 def calibration_error(confidence: Tensor, right: Tensor) -> float:
     """The expected calibration error of confidences (n,) in [0, 1] of which ``right`` (n,) were right: the mean of
-    |confidence - accuracy| over 15 equal bins, each weighted by what is in it (Guo et al. 2017, arXiv:1706.04599)."""
+    |confidence - accuracy| over 15 equal bins, each weighted by what is in it (Guo et al. 2017, arXiv:1706.04599); nan
+    if a confidence is."""
     confidence = confidence.double()
-    bins = (confidence * BINS).long().clamp(max=BINS - 1)
+    bins = (confidence.nan_to_num() * BINS).long().clamp(max=BINS - 1)
     gaps = torch.zeros(BINS, dtype=torch.float64).index_add_(0, bins, confidence - right.double())
     return (gaps.abs().sum() / len(confidence)).item()
 

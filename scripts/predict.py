@@ -27,11 +27,11 @@ from longdoc.errors import one_sentence
 from longdoc.explanation import explain
 from longdoc.explanation_page import to_page
 from longdoc.export import Loaded, load
-from longdoc.inputs import Input, TextFolder, Texts, decode, find_table, split_lines
+from longdoc.inputs import Input, TextFolder, Texts, find_table, split_lines
 from longdoc.prediction import task_of_texts
 from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write, write_whole
 from longdoc.streaming import running
-from longdoc.tasks.encodings import encoding_of
+from longdoc.tasks.encodings import decode, encoding_of
 from longdoc.tasks.tables import Table
 
 console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)

@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from longdoc.inputs import Input, Texts, decode, find_table, split_lines
+from longdoc.inputs import Input, Texts, find_table, split_lines
 from longdoc.tasks.base import Task
+from longdoc.tasks.encodings import decode
 
 TEXTS = [
     *("", " \t", "\r\n", "a", "two\r\nlines\n", "NUL \x00", "\ufeffmarked", "👩‍👩‍👧‍👦 🎉", "NA", "null", "None", "nan"),
@@ -166,6 +167,8 @@ def test_half_a_character_is_named_with_its_file(tmp_path):
     (tmp_path / "1.txt").write_bytes("é".encode("utf-16")[:-1])
     with pytest.raises(ValueError, match=r"1\.txt, row 1: text has bytes .* at byte 2 of the file"):
         read(tmp_path)
+    documents = Input(find_table(str(tmp_path)), task(), errors="replace")
+    assert (list(documents), documents.replaced) == (["\ufffd"], 1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 from longdoc.tasks.base import Task
 from longdoc.tasks.collection import HUB, find_collection, split_files, visible_files
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
-from longdoc.tasks.encodings import encoding_of
+from longdoc.tasks.encodings import decode
 from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
 
 IDS = ("id", "file")  # columns whose values are handed on
@@ -52,11 +52,6 @@ class Texts(Table):
             refused.rows += 1
             yield tuple(text for _ in columns)
         refused.check()
-
-
-def decode(data: bytes) -> str:
-    """The text of a file; what is not in its encoding are surrogates, as ``open_text`` has them."""
-    return data.decode(encoding_of(data), errors="surrogateescape")
 
 
 def split_lines(text: str) -> list[str]:

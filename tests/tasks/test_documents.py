@@ -187,6 +187,34 @@ class TestEncodings:
         assert sorted(found) == sorted("caf\ufffd 7" if i == 7 else f"tea {i}" for i in range(20))
         assert "1 texts of" in capsys.readouterr().out
 
+    @pytest.mark.parametrize(
+        ("odd", "read"),
+        [
+            pytest.param(b"b", "\ufffd", id="half a character, below 128"),
+            pytest.param(b"\xe9", "\ufffd", id="half a character"),
+            pytest.param(b"\x3d\xd8", "\ufffd\ufffd", id="half a pair"),
+            pytest.param(b"\x00\xdc\x41", "\ufffd\ufffd\ufffd", id="the other half, and half a character"),
+        ],
+    )
+    @pytest.mark.parametrize("suffix", ["csv", "txt", "parquet"])
+    def test_utf_16_that_was_cut_is_told_or_replaced_and_counted(self, make, tmp_path, capsys, suffix, odd, read):
+        """A cut text; of a table's file the last text is cut."""
+        whole = [f"日本 {i}" for i in range(20)]
+        columns = {"label": ["a", "b"] * 10, "text": whole}
+        if suffix == "parquet":
+            columns["text"] = [text.encode("utf-16") for text in whole[:-1]] + [whole[-1].encode("utf-16") + odd]
+        path = write_kind(tmp_path, "folder" if suffix == "txt" else suffix, columns)
+        files = [] if suffix == "parquet" else sorted(tmp_path.rglob(f"*.{suffix}"))
+        for file in files:
+            cut = file.name in ("19.txt", "rows.csv")
+            file.write_bytes(file.read_bytes().decode().rstrip("\r\n").encode("utf-16") + odd * cut)
+        with pytest.raises(ValueError, match=r"^1 of 20 rows are .* text has bytes that are no UTF-16"):
+            make(path).classes  # noqa: B018
+        task = make(path, errors="replace")
+        found = [text for split in SPLITS for text in texts(task, split)]
+        assert sorted(found) == sorted([*whole[:-1], whole[-1] + read])
+        assert "1 texts of" in capsys.readouterr().out
+
 
 class TestSplits:
     def test_they_are_recorded_row_by_row(self, make, tmp_path):

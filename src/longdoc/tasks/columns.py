@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from longdoc.tasks.encodings import SURROGATE, encoding_of, undecodable
+from longdoc.tasks.encodings import SURROGATE, decode, encoding_of, file_encoding, undecodable
 from longdoc.tasks.tables import Refused, Table
 
 TEXT = ("text", "document", "content", "body", "article", "review", "abstract", "sentence", "passage", "message")
@@ -39,7 +39,8 @@ def check_columns(table: Table, wanted: Mapping[str, Sequence[str | None]]) -> N
 class TextReader:
     """Reads the texts of a table, row after row, and counts those in which something was put right.
 
-    columns: those of the texts. errors: ``strict``, or ``replace``: U+FFFD in place of each byte that is no UTF-8.
+    columns: those of the texts. errors: ``strict``, or ``replace``: U+FFFD in place of each byte that is no UTF-8,
+        or not what the byte order mark says.
     allow_missing: a missing text is an empty one. replaced, missing: the rows, so far, in which either was done.
     """
 
@@ -57,7 +58,7 @@ class TextReader:
                 values = next(rows)
             except StopIteration:
                 return
-            except UnicodeDecodeError as error:
+            except UnicodeDecodeError as error:  # of a parquet file's own text
                 raise ValueError(f"{refused.where}, behind row {refused.rows:,}: {error}; see errors") from error
             try:
                 if self.allow_missing and None in values[: len(self.columns)]:
@@ -84,7 +85,7 @@ class TextReader:
         if isinstance(value, list | dict):
             raise ValueError(f"{column} holds a {type(value).__name__}, not text")
         if isinstance(value, bytes):
-            text = value.decode(encoding_of(value), errors="surrogateescape")
+            text = decode(value)
         else:
             text = str(value).lower() if isinstance(value, bool) else str(value)
         if text.isascii() or not SURROGATE.search(text):
@@ -95,4 +96,6 @@ class TextReader:
         file = refused.where if isinstance(refused.where, Path) and refused.where.suffix != ".parquet" else None
         byte = undecodable(file) if file and not refused.first else None
         place = "" if byte is None else f", first at byte {byte:,} of the file"
-        raise ValueError(f"{column} has bytes that are no UTF-8{place}; errors=replace puts U+FFFD in their place")
+        encoding = encoding_of(value) if isinstance(value, bytes) else file_encoding(file) if file else "utf-8"
+        kind = encoding.removesuffix("-sig").upper()
+        raise ValueError(f"{column} has bytes that are no {kind}{place}; errors=replace puts U+FFFD in their place")

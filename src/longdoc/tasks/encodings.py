@@ -13,7 +13,23 @@ ENCODINGS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SURROGATE = re.compile("[\ud800-\udfff]")  # a byte that is not in its encoding, or half a character
+ESCAPE = "longdoc.escape"  # the name of ``_escape`` among the handlers of errors
 CHUNK = 2**20  # bytes of a file searched at a time
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """As ``surrogateescape``, U+DC00 + byte, also for bytes below 128, as those of half a UTF-16 character may be."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "".join(chr(0xDC00 + byte) for byte in error.object[error.start : error.end]), error.end
+
+
+codecs.register_error(ESCAPE, _escape)
+
+
+def decode(data: bytes) -> str:
+    """A text without its byte order mark; the bytes that are not in its encoding are surrogates."""
+    return data.decode(encoding_of(data), errors=ESCAPE)
 
 
 def encoding_of(head: bytes) -> str:
@@ -29,7 +45,7 @@ def file_encoding(path: Path) -> str:
 
 def open_text(path: Path) -> TextIO:
     """A file's text without its byte order mark, line ends as they are, undecodable bytes as surrogates."""
-    return path.open(encoding=file_encoding(path), errors="surrogateescape", newline="")
+    return path.open(encoding=file_encoding(path), errors=ESCAPE, newline="")
 
 
 def undecodable(path: Path) -> int | None:

@@ -127,6 +127,22 @@ def test_the_work_is_linear_also_without_spaces(text):
     assert tokenizer.decode(tokenizer.encode([text])[0]) == text
 
 
+@pytest.mark.parametrize("limit", [1, 5, 10_000, 10**9])
+@pytest.mark.parametrize(
+    "text", ["", "x" * 40_000, MIXED, "日本 half \ud83d" * 4000], ids=["empty", "x", "mixed", "odd"]
+)
+@pytest.mark.parametrize("tokenizer", [Bytes(), Subwords(BPE), Subwords(wordpiece().to_str(), 1)])
+def test_the_head_of_a_text_is_that_of_its_ids(tokenizer, text, limit):
+    assert tokenizer.head(text, limit).tolist() == tokenizer.encode([text])[0][:limit].tolist()
+
+
+def test_the_cost_of_a_head_does_not_grow_with_what_is_behind_it(monkeypatch):
+    encoded, stream = [], Subwords.stream
+    monkeypatch.setattr(Subwords, "stream", lambda self, texts: stream(self, encoded.extend(texts) or texts))
+    assert len(Subwords(BPE).head(MIXED * 20, 5000)) == 5000
+    assert sum(map(len, encoded)) <= 2 * PIECE < len(MIXED)
+
+
 def test_training_sees_short_pieces_so_that_a_merge_rewrites_little():
     pieces = [piece for piece, _ in subject._pieces(["语" * 5000, MIXED], subject.TRAINED)]
     assert "".join(pieces) == "语" * 5000 + MIXED

@@ -67,6 +67,10 @@ class Streamed(Task):
         return {"rows": len(self.train_labels())} | unknown
 
     def _read(self, part: int, parts: int) -> Iterator[tuple[int, tuple[NDArray[Any], ...]]]:
+        if self.truncation == "head":
+            for number, of_row in self.train_texts(part, parts):
+                yield number, tuple(self.tokenizer.head(text, self.max_length) for text in of_row)
+            return
         numbers: list[int] = []
 
         def texts() -> Iterator[str]:

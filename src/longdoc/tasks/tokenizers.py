@@ -37,6 +37,10 @@ class Tokenizer:
         """The ids (N,) of each text in the smallest type that holds them, few texts in memory at a time."""
         raise NotImplementedError
 
+    def head(self, text: str, limit: int) -> NDArray[Any]:
+        """The first ``limit`` ids of a text, at a cost that does not grow with what is behind them."""
+        raise NotImplementedError
+
     def decode(self, ids: NDArray[Any] | Sequence[int]) -> str:
         """The text of some ids; bytes that are no UTF-8, as of a cut character, become U+FFFD."""
         raise NotImplementedError
@@ -55,6 +59,9 @@ class Bytes(Tokenizer):
     def stream(self, texts: Iterable[str]) -> Iterator[NDArray[Any]]:
         for text in texts:
             yield to_ids(_escaped(text))
+
+    def head(self, text: str, limit: int) -> NDArray[Any]:
+        return to_ids(_escaped(text[:limit]))[:limit]  # a character has a byte at least
 
     def decode(self, ids: NDArray[Any] | Sequence[int]) -> str:
         return from_ids(np.asarray(ids)).decode(errors="replace")
@@ -91,6 +98,14 @@ class Subwords(Tokenizer):
                 if last:
                     yield parts[0] if len(parts) == 1 else np.concatenate(parts)
                     parts = []
+
+    def head(self, text: str, limit: int) -> NDArray[Any]:
+        parts: list[NDArray[Any]] = []
+        for piece, _ in _pieces([text]):
+            parts += self.stream([piece])
+            if sum(map(len, parts)) >= limit:
+                break
+        return np.concatenate(parts)[:limit]
 
     def decode(self, ids: NDArray[Any] | Sequence[int]) -> str:
         plain = (np.asarray(ids, np.int64) - self.shift).tolist()

@@ -111,8 +111,8 @@ def test_numbers_as_labels_are_names(data):
     for split in SPLITS:
         write(data, split, [("x", 10), ("y", 9)])
     books = task(data)
-    assert books.classes == ["10", "9"]
-    assert books.documents("test").labels.tolist() == [0, 1]
+    assert books.classes == ["9", "10"]
+    assert books.documents("test").labels.tolist() == [1, 0]
 
 
 def test_a_second_task_reads_the_cache(books, data, monkeypatch):
@@ -204,15 +204,30 @@ def test_a_split_without_rows_is_named(data):
         task(data).prepare_data()
 
 
-def test_an_unknown_label_is_named_with_its_row(data):
-    write(data, "test", [("x", "a"), ("y", "d")])
-    with pytest.raises(ValueError, match=r"test.parquet, row 1: label 'd' is not among the training split's: a, b, c"):
-        task(data).documents("test")
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_an_unknown_label_is_named_with_its_row(data, split):
+    write(data, split, [("x", "a"), ("y", "d"), ("z", "e")])
+    why = rf"^2 of 3 rows .*{split}\.parquet, row 2: the label 'd' is not among the training split's: a, b, c$"
+    with pytest.raises(ValueError, match=why):
+        task(data).prepare_data()
+
+
+def test_the_classes_are_said_with_their_rows(books, capsys):
+    books.prepare()
+    assert "train.parquet: 3 classes, a (5 rows), b (3 rows), c (1 row); the class 'c' has 1 row: what is" in (
+        capsys.readouterr().out
+    )
+
+
+def test_one_class_only_is_said(data):
+    write(data, "train", [("x", "a"), ("y", "a")])
+    with pytest.raises(ValueError, match=r"train\.parquet: label holds one class only, a; it takes two$"):
+        task(data).prepare()
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_a_missing_label_is_named_with_its_row(data, split):
     """It is no class called None."""
     write(data, split, [("x", "a"), ("y", None)])
-    with pytest.raises(ValueError, match=rf"{split}.parquet, row 1: .*label"):
+    with pytest.raises(ValueError, match=rf"^1 of 2 rows .*{split}\.parquet, row 2: the label is missing$"):
         task(data).documents(split)

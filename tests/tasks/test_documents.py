@@ -131,6 +131,14 @@ class TestInput:
         with pytest.raises(FileNotFoundError, match="has only the splits test; no validation"):
             make(new, state, test=new).documents("validation")
 
+    @pytest.mark.parametrize("kind", ["csv", "folder"])
+    def test_one_table_cannot_be_both_training_and_test(self, make, tmp_path, kind):
+        path = write_kind(tmp_path, kind, rows(20))
+        why = r"has only the splits test; no train: task\.test=.* is its table; leave it out, and test rows come out"
+        for same in (path, path.replace(str(tmp_path), f"{tmp_path}/.")):
+            with pytest.raises(FileNotFoundError, match=why):
+                make(path, test=same).prepare_data()
+
     def test_files_of_a_label_folder_that_are_no_texts_are_counted_and_hidden_ones_are_none(
         self, make, tmp_path, capsys
     ):
@@ -245,6 +253,32 @@ class TestSplits:
         task.prepare_data()
         assert [counts["group_rows"] for counts in task.describe().values()] == [0, 1, 2]
 
+    def test_a_group_may_be_blank_where_no_rows_are_dealt_out(self, make, tmp_path):
+        write_rows(tmp_path / "train.csv", rows(20) | {"author": ["p", "q"] * 10})
+        write_rows(tmp_path / "test.csv", {"text": "xyz", "label": "aba", "author": ["", "p", ""]})
+        task = make(tmp_path, group="author")
+        task.prepare_data()
+        assert task.describe()["test"]["group_rows"] == 1
+        with pytest.raises(ValueError, match=r"^2 of 3 rows .*test\.csv, row 1: author is missing: it says which"):
+            make(tmp_path, group="author", folds=2, fold=0).prepare_data()
+        write_rows(tmp_path / "train.csv", rows(20) | {"author": ["p", ""] * 10})
+        with pytest.raises(ValueError, match=r"^10 of 20 rows .*train\.csv, row 2: author is missing: it says which"):
+            make(tmp_path, group="author").prepare_data()
+        write_rows(tmp_path / "validation.csv", rows(4) | {"author": [""] * 4})
+        task = make(tmp_path, group="author")
+        task.prepare_data()
+        assert [counts["group_rows"] for counts in task.describe().values()] == [0, 0, 1]
+
+    def test_no_group_is_in_two_splits_of_a_fold(self, make, tmp_path):
+        write_rows(tmp_path / "train.csv", rows(60) | {"author": [f"author {i // 5}" for i in range(60)]})
+        other = {"text": [f"other {i}" for i in range(10)], "label": ["a", "b"] * 5}
+        write_rows(tmp_path / "test.csv", other | {"author": [f"author {i}" for i in range(10)]})
+        author = {f"document {i}": i // 5 for i in range(60)} | {f"other {i}": i for i in range(10)}
+        for fold in range(3):
+            task = make(tmp_path, group="author", folds=3, fold=fold)
+            found = [{author[text] for text in texts(task, split)} for split in SPLITS]
+            assert len(set.union(*found)) == sum(map(len, found)) == 12
+
     def test_equal_documents_are_never_parted_and_those_of_files_are_counted(self, make, tmp_path):
         columns = {"text": [f"document {i // 2}" for i in range(60)], "label": ["a", "a", "b", "b"] * 15}
         task = make(write_rows(tmp_path / "one" / "rows.csv", columns))
@@ -293,6 +327,24 @@ class TestLabels:
         pq.write_table(table.cast(features.arrow_schema), tmp_path / "train.parquet")
         write_rows(tmp_path / "test.csv", {"text": ["x", "y"], "label": ["1", "2"]})
         assert labelled(make(tmp_path), "test") == [("x", "1"), ("y", "2")]
+
+    @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "folder"])
+    def test_007_and_7_are_two_classes(self, make, tmp_path, kind):
+        columns = rows(60, ["007", "7", "8"])
+        task = make(write_kind(tmp_path, kind, columns))
+        assert task.classes == ["007", "7", "8"]
+        found = [row for split in SPLITS for row in labelled(task, split)]
+        assert sorted(found) == sorted(zip(*columns.values(), strict=True))
+
+    def test_what_is_a_class_in_another_writing_is_that_class_unless_training_has_both(self, make, tmp_path):
+        write_rows(tmp_path / "train.csv", rows(20, ["7", "8"]))
+        write_rows(tmp_path / "test.csv", {"text": "xyz", "label": ["007", "7.0", "8"]})
+        assert [name for _, name in labelled(make(tmp_path), "test")] == ["7", "7", "8"]
+        write_rows(tmp_path / "train.csv", rows(30, ["007", "7", "8"]))
+        assert [name for _, name in labelled(make(tmp_path), "test")] == ["007", "7", "8"]
+        write_rows(tmp_path / "test.csv", {"text": "xy", "label": ["07", "8"]})
+        with pytest.raises(ValueError, match=r"test\.csv, row 1: the label '07' is not among .*: 007, 7, 8; '007' is"):
+            make(tmp_path).documents("test")
 
     @pytest.mark.parametrize("labels", [["a"], ["a", "b", "a"], []])
     def test_given_ones_are_two_or_more_and_each_once(self, make, tmp_path, labels):

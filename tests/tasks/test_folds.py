@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from collections_ import write_rows
 from commands import write_books
 
 from longdoc.tasks.base import SPLITS
 from longdoc.tasks.books import Books
+from longdoc.tasks.documents import OwnDocuments
 from longdoc.tasks.folds import fold_rows
+from longdoc.tasks.next_token import NextToken
+from longdoc.tasks.tokenizers import train_bpe
 
 
 def test_every_row_is_tested_once_and_no_unit_is_in_two_splits():
@@ -49,6 +53,41 @@ def test_a_task_deals_its_documents_out(tmp_path):
     assert sorted(tested) == everything
 
 
+def split_texts(task, split):
+    return [task.decode(task.documents(split).ids(row)) for row in range(len(task.documents(split)))]
+
+
+@pytest.mark.parametrize("kind", ["books", "documents", "file"])
+def test_a_tokenizer_has_seen_no_document_that_its_fold_keeps_back(tmp_path, kind):
+    """Each document has a word of its own, which becomes one token if it is trained on; a tokenizer's file stays."""
+    words = ["".join(chr(97 + i * (j + 3) % 26) for j in range(8)) for i in range(1, 13)]
+    columns = {"text": [f"{word} " * 30 for word in words], "label": ["a", "b"] * 6}
+    (tmp_path / "tokenizer.json").write_text(train_bpe(columns["text"], 600))
+    options = {"max_length": 32, "batch_tokens": 64, "seed": 0, "cache": str(tmp_path / "cache"), "vocab_size": 600}
+    for split, part in {"train": slice(0, 8), "validation": slice(8, 10), "test": slice(10, 12)}.items():
+        write_rows(tmp_path / f"{split}.parquet", {name: values[part] for name, values in columns.items()})
+
+    def make(fold):
+        if kind == "books":
+            return Books(str(tmp_path), folds=3, fold=fold, **options)
+        tokenizer = str(tmp_path / "tokenizer.json") if kind == "file" else "bpe"
+        return OwnDocuments(path=str(tmp_path), tokenizer=tokenizer, folds=3, fold=fold, **options)
+
+    states = []
+    for fold in range(3):
+        task = make(fold)
+        seen = {split: {text.split()[0] for text in split_texts(task, split)} for split in SPLITS}
+        assert set.union(*seen.values()) == set(words)
+        whole = {word for word, ids in zip(words, task.encode_texts(f" {word}" for word in words), strict=True)
+                 if len(ids) == 1}  # fmt: skip
+        assert whole == (set(words) if kind == "file" else seen["train"])
+        states.append(str(task.state["tokenizer"]))
+        again = make(fold)
+        again.state = task.state
+        assert {split: {text.split()[0] for text in split_texts(again, split)} for split in SPLITS} == seen
+    assert len(set(states)) == (1 if kind == "file" else 3)
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
@@ -60,3 +99,8 @@ def test_a_task_deals_its_documents_out(tmp_path):
 def test_folds_that_there_are_not_are_refused(options, why):
     with pytest.raises(ValueError, match=why):
         Books("data/books", max_length=32, batch_tokens=64, seed=0, **options)
+
+
+def test_labels_of_tokens_are_not_dealt_out():
+    with pytest.raises(ValueError, match=r"^task\.folds=3 deals out documents that have labels, not labels of tokens$"):
+        NextToken("data/books", max_length=32, batch_tokens=64, seed=0, folds=3)

@@ -248,6 +248,7 @@ def test_a_resumed_task_goes_on_where_the_checkpoint_was(make, tmp_path):
     ("options", "sentence"),
     [
         ({"truncation": "none"}, "task.truncation=none: task.streaming=true fixes the lengths of batches"),
+        ({"folds": 5}, "task.folds=5: task.streaming=true never has all documents at hand, which folds deal out"),
         ({"shuffle_buffer": 0}, "task.shuffle_buffer=0 must be at least 1"),
         ({"tokenizer_documents": 0}, "task.tokenizer_documents=0 must be at least 1"),
     ],

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from longdoc.tasks.buckets import ENDLESS, BatchSize, Bucket, Collate, EvalSampler, Span, TrainSampler, spread_windows
 from longdoc.tasks.cache import PROJECT, Documents, resolve
-from longdoc.tasks.folds import Pool, fold_rows
+from longdoc.tasks.folds import Pool, save_rows
 from longdoc.tasks.streaming import TrainStream
 from longdoc.tasks.tokenizers import Tokenizer, from_state
 
@@ -52,8 +52,8 @@ class Task(pl.LightningDataModule):
     batch_rows: rows a batch in its place, the same in every bucket; one of the two is null.
     buckets: the number of different lengths.
     train_rows: only so many rows of the training split; null for all.
-    folds: all documents, whatever split they are in, are dealt out into so many parts, each the test split of one run;
-        what encodes them stays that of the training split. fold: which one this is; null for all, one after another.
+    folds: all documents, whatever split they are in, are dealt out into so many parts, each the test split of one run.
+        fold: which one this is; null for all, one after another.
     validation_windows, test_windows: fixed windows a document whose log-probabilities are averaged; null covers it.
     """
 
@@ -117,6 +117,8 @@ class Task(pl.LightningDataModule):
             raise ValueError(f"task.folds={folds} must be at least 2, or null for the splits as they are")
         if fold is not None and (folds is None or not 0 <= fold < folds):
             raise ValueError(f"task.fold={fold} must be one of the task.folds={folds}, counted from 0")
+        if folds is not None and self.token_labels:
+            raise ValueError(f"task.folds={folds} deals out documents that have labels, not labels of tokens")
         self.folds, self.fold = folds, fold
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
@@ -125,7 +127,10 @@ class Task(pl.LightningDataModule):
     # What a task defines.
 
     def learn(self) -> dict[str, Any]:
-        """From the training split: ``classes`` (names), ``vocab_size`` and what else encoding needs, plain values."""
+        """From the training split: ``classes`` (names), ``vocab_size`` and what else encoding needs, plain values.
+
+        What depends on texts, as a tokenizer, is learnt from the rows of ``train_places``, of a fold the fold's own.
+        """
         raise NotImplementedError
 
     def encode(self, split: str) -> Path:
@@ -144,9 +149,14 @@ class Task(pl.LightningDataModule):
         majority = np.bincount(train).argmax()
         return {"chance": 1 / len(self.classes), "majority": float((test.every_label() == majority).mean())}
 
-    def units(self, split: str) -> Sequence[str] | None:
-        """Of each row of a split what must not be in two folds; None: the document itself."""
-        return None
+    def row_labels(self, split: str) -> NDArray[Any]:
+        """The labels (D,) or (D, C) of a split as it is, before folds; without encoding it where ``learn`` needs it."""
+        return Documents(self.encode(split)).labels
+
+    def units(self, split: str) -> Sequence[str]:
+        """Likewise, of each row what must not be in two folds: the document itself, or its group."""
+        documents = Documents(self.encode(split))
+        return [documents.digest(row) for row in range(len(documents))]
 
     def write_splits(self, folder: Path) -> None:
         """Records in a run's folder which row became which split, where the task itself has drawn that."""
@@ -218,21 +228,24 @@ class Task(pl.LightningDataModule):
         if self.fold is None:
             return self.encode(split)
         self.prepare()
-        return self.pool.save(
-            self.cache, self.fold_rows(split), self.vocab_size, len(self.classes) if self.multi_label else None
-        )
+        parts = [Documents(self.encode(name)) for name in SPLITS]
+        classes = len(self.classes) if self.multi_label else None
+        return save_rows(self.cache, parts, self.fold_rows(split), self.vocab_size, classes)
 
     @cached_property
     def pool(self) -> Pool:
-        """The documents of all splits, which folds deal out."""
-        return Pool({split: (Documents(self.encode(split)), self.units(split)) for split in SPLITS})
+        """The rows of all splits, which folds deal out."""
+        return Pool({split: (self.row_labels(split), self.units(split)) for split in SPLITS})
 
     def fold_rows(self, split: str) -> NDArray[np.int64]:
         """Which rows (D,) of the pool are a split in this fold; ``split_seed``, if the task has one, decides."""
         assert self.folds is not None
         assert self.fold is not None
-        rows = fold_rows(self.pool.labels, self.pool.units, self.folds, self.fold, getattr(self, "split_seed", 0))
-        return rows[split]
+        return self.pool.fold(self.folds, self.fold, getattr(self, "split_seed", 0))[split]
+
+    def train_places(self) -> dict[str, NDArray[np.int64] | slice]:
+        """Where the training rows are, by split: of the training split all, of a fold some (D,) of each."""
+        return {"train": slice(None)} if self.fold is None else self.pool.by_split(self.fold_rows("train"))
 
     def hold(self, split: str, documents: Documents) -> None:
         """Takes encoded documents from elsewhere for a split of another name, to be read as the test split's are."""

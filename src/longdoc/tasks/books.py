@@ -1,16 +1,23 @@
 """Whole books: who wrote this one?"""
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.cache import cached, file_sha256, save_documents
+from longdoc.tasks.class_names import check_classes, class_numbers, natural_order, plain
+from longdoc.tasks.labels import found_words, label_name
+from longdoc.tasks.say import say
+from longdoc.tasks.tables import FileTable, Refused
 from longdoc.tasks.tokenizers import learn_tokenizer, progress
 
 BATCH = 16  # whole books held in memory at a time
@@ -19,9 +26,9 @@ BATCH = 16  # whole books held in memory at a time
 class Books(Task):
     """Documents of whole books in {train,validation,test}.parquet with columns ``text`` and ``label``.
 
-    The tokenizer, byte-level BPE of ``vocab_size`` entries, is trained on the training split and travels in the
-    checkpoint. Training reads a random window of each book an epoch; evaluation averages the log-probabilities
-    of fixed windows over the whole book.
+    The classes are the training split's labels. The tokenizer, byte-level BPE of ``vocab_size`` entries, is trained on
+    its texts, of a fold on the fold's, and travels in the checkpoint. Training reads a random window of each book an
+    epoch; evaluation averages the log-probabilities of fixed windows over the whole book.
     """
 
     name = "books"
@@ -53,14 +60,31 @@ class Books(Task):
             yield from (text or "" for text in batch.column(0).to_pylist())
 
     def learn(self) -> dict[str, Any]:
-        path = self._file("train")
-        labels = pq.read_table(path, columns=["label"])["label"].to_pylist()
-        if None in labels:
-            raise ValueError(f"{path}, row {labels.index(None)}: the label is missing")
-        classes = sorted({str(label) for label in labels})
-        texts = partial(self._texts, "train")
-        tokenizer = learn_tokenizer("bpe", self.tokenizer_size, texts, self.cache, file_sha256(path))
-        return {"classes": classes, "vocab_size": tokenizer.vocab_size, "tokenizer": tokenizer.state["json"]}
+        return {"classes": self._known_classes} | self.learn_tokenizer()
+
+    def learn_tokenizer(self) -> dict[str, Any]:
+        """``vocab_size`` and ``tokenizer``, its JSON."""
+        key: Any = file_sha256(self._file("train"))
+        if self.fold is not None:
+            key = {split: file_sha256(self._file(split)) for split in SPLITS} | {"fold": [self.folds, self.fold]}
+        tokenizer = learn_tokenizer("bpe", self.tokenizer_size, self._train_texts, self.cache, key)
+        return {"vocab_size": tokenizer.vocab_size, "tokenizer": tokenizer.state["json"]}
+
+    def _train_texts(self) -> Iterator[str]:
+        for split, places in self.train_places().items():
+            chosen = None if isinstance(places, slice) else set(places.tolist())
+            yield from (text for row, text in enumerate(self._texts(split)) if chosen is None or row in chosen)
+
+    @cached_property
+    def _known_classes(self) -> list[str]:
+        """A checkpoint's, else those of the training split."""
+        if self.state is not None:
+            return self.state["classes"]
+        names, path = self._labels("train"), self._file("train")
+        classes = natural_order(rows := Counter(names))
+        check_classes(classes, len(names), path, "label")
+        say(f"{path}: {found_words(rows)}")
+        return classes
 
     def encode(self, split: str) -> Path:
         assert self.state is not None
@@ -73,18 +97,22 @@ class Books(Task):
         return progress(self.tokenizer.stream(self._texts(split)), split)
 
     def _encode(self, split: str, folder: Path) -> None:
-        save_documents(folder / "documents", self.ids(split), self.labels(split), self.vocab_size)
+        save_documents(folder / "documents", self.ids(split), self.row_labels(split), self.vocab_size)
 
-    def labels(self, split: str) -> list[int]:
-        """Each author's number."""
-        assert self.state is not None
-        number = {name: i for i, name in enumerate(self.state["classes"])}
-        labels = []
-        for row, label in enumerate(pq.read_table(self._file(split), columns=["label"])["label"].to_pylist()):
-            if str(label) not in number:
-                raise ValueError(
-                    f"{self._file(split)}, row {row}: label {label!r} is not among the training split's: "
-                    f"{', '.join(number)}"
-                )
-            labels.append(number[str(label)])
-        return labels
+    def _labels(self, split: str) -> list[str]:
+        """The name of each book's label."""
+        path, names = self._file(split), []
+        refused = Refused(path)
+        for (value,) in FileTable(path).rows(["label"], refused):
+            try:
+                names.append(label_name(plain(value), missing=("",)))
+            except ValueError as error:
+                refused.add(str(error))
+        return names
+
+    def row_labels(self, split: str) -> NDArray[np.int64]:
+        names = ([name] for name in self._labels(split))
+        return class_numbers(names, self._known_classes, self._file(split), "the training split's")
+
+    def units(self, split: str) -> list[str]:
+        return [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in self._texts(split)]

@@ -4,8 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longdoc.tasks.json_values import Written
-from longdoc.tasks.labels import sense
+from longdoc.tasks.labels import outside, sense
+from longdoc.tasks.tables import Refused
 
 WHOLE = re.compile(r"([+-]?\d+)\.0+")
 
@@ -29,8 +33,60 @@ def natural_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=key)
 
 
+def check_classes(classes: Sequence[str], documents: int, where: object, column: str, carved: bool = False) -> None:
+    """Raises ValueError if a training table of so many documents has one class only, or not several rows of each.
+
+    column: of the labels. carved: other splits come out of the table.
+    """
+    if len(classes) < 2:
+        raise ValueError(f"{where}: {column} holds one class only, {', '.join(classes)}; it takes two")
+    if documents < len(classes) or (documents == len(classes) and carved):
+        raise ValueError(
+            f"{where} has {documents:,} documents of {len(classes):,} classes, by {column}: "
+            f"there must be several of each; perhaps another column is meant"
+        )
+
+
+def class_numbers(
+    labels: Iterable[Sequence[str]],
+    classes: Sequence[str],
+    where: object,
+    whose: str,
+    several: bool = False,
+    numbered: Sequence[str] = (),
+) -> NDArray[Any]:
+    """The classes (D,) of rows by the names of their labels, or (D, C) bool where they may have ``several``.
+
+    where: the table. whose: the classes are. numbered: the names that numbers stand for in it.
+
+    Raises ValueError, naming the first such row, for a label that is no class, or a row that has not just one.
+    """
+    numbers, named = Numbers(classes), {str(number): name for number, name in enumerate(numbered)}
+    found: list[list[int]] = []
+    refused = Refused(where)
+    for names in labels:
+        refused.rows += 1
+        places = {name: numbers.get(named.get(name, name)) for name in names}
+        unknown = next((name for name, place in places.items() if place is None), None)
+        if not several and len(names) != 1:
+            refused.add(f"it has {len(names)} labels; those of the training table have one each")
+        elif unknown is not None:
+            refused.add(outside(unknown, classes, whose))
+        found.append([place for place in places.values() if place is not None])
+    refused.check()
+    if not several:
+        return np.array([places[0] for places in found], np.int64)
+    held = np.zeros((len(found), len(classes)), bool)
+    for row, of_row in enumerate(found):
+        held[row, of_row] = True
+    return held
+
+
 class Numbers:
-    """The number of each class by its name, and by what other columns write for it: 1.0 for 1, true for True, or 1."""
+    """The number of each class by its name, and by what other columns write for it: 1.0 for 1, true for True, or 1.
+
+    Of classes that are one number, as 007 and 7, each has its own name alone.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         self.exact = {name: number for number, name in enumerate(names)}

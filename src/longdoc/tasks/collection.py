@@ -1,7 +1,7 @@
 """Where a collection of labelled texts lies: a file, a folder of files, of texts, or a set of the hub."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,20 @@ def find_collection(
         hub = "" if Path(path).is_absolute() else f"; task.path=hf:{path} would be a set of the hub"
         raise FileNotFoundError(f"task.path={path} is not there{_nearest(place)}{hub}")
     return _in_folder(place)
+
+
+def with_test(tables: Mapping[str, Table], other: Mapping[str, Table], path: str) -> dict[str, Table]:
+    """The tables of a collection, the test split that of the ``other`` one, or its only table.
+
+    A table that is to be the test split is nothing else. Raises ValueError if the other one, of ``path``, has several
+    tables and no test.
+    """
+    if "test" in other:
+        return {**tables, "test": other["test"]}
+    if list(other) != ["train"]:
+        raise ValueError(f"task.test={path} has no test split, only {', '.join(other)}")
+    (test,) = other.values()
+    return {split: table for split, table in tables.items() if table.where != test.where} | {"test": test}
 
 
 def _nearest(place: Path) -> str:

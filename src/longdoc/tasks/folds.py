@@ -1,6 +1,6 @@
 """One fold of several: all documents of a task's splits dealt out anew, each to the test split of one fold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,39 +29,47 @@ def fold_rows(
 
 
 class Pool:
-    """The documents of all splits in a row.
+    """The rows of all splits, one split behind the other.
 
-    splits: {name: (documents, units)}; a unit (D,) names what must not be in two splits, None the document itself.
+    splits: {name: (labels, units)}: labels (D,), or (D, C) bool; a unit (D,) names what must not be in two splits.
+    places: [(name, row)], where each row was.
     """
 
-    def __init__(self, splits: dict[str, tuple[Documents, Sequence[str] | None]]) -> None:
-        self.parts = [documents for documents, _ in splits.values()]
-        if any(documents.token_labels is not None for documents in self.parts):
-            raise ValueError("task.folds deals out documents that have labels, not labels of tokens")
-        self.places = [(name, row) for name, (documents, _) in splits.items() for row in range(len(documents))]
-        self.labels = np.concatenate([documents.labels for documents in self.parts])
-        self.starts = np.cumsum([0, *map(len, self.parts)])
-        self.units = [
-            unit
-            for documents, units in splits.values()
-            for unit in (units if units is not None else map(documents.digest, range(len(documents))))
-        ]
+    def __init__(self, splits: Mapping[str, tuple[NDArray[Any], Sequence[str]]]) -> None:
+        self.labels = np.concatenate([labels for labels, _ in splits.values()])
+        self.units = [unit for _, units in splits.values() for unit in units]
+        self.places = [(name, row) for name, (labels, _) in splits.items() for row in range(len(labels))]
+        self._ends = np.cumsum([len(labels) for labels, _ in splits.values()])
+        self._names = list(splits)
 
-    def ids(self, row: int, side: int = 0) -> NDArray[Any]:
-        """The token ids (N,) of a document."""
-        part = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return self.parts[part].ids(row - int(self.starts[part]), side)
+    def fold(self, folds: int, fold: int, seed: int) -> dict[str, NDArray[np.int64]]:
+        """``fold_rows``."""
+        return fold_rows(self.labels, self.units, folds, fold, seed)
 
-    def save(self, cache: Path, rows: NDArray[np.int64], vocab_size: int, classes: int | None) -> Path:
-        """The data set of some rows, written once."""
-        key = {"rows of": [part.content() for part in self.parts], "version": 1, "rows": rows.tolist()}
+    def by_split(self, rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64] | slice]:
+        """Some rows (D,), in order, by the split that they are in and as it counts them."""
+        parts = np.split(rows, np.searchsorted(rows, self._ends[:-1]))
+        starts = [0, *self._ends[:-1]]
+        return {name: part - start for name, part, start in zip(self._names, parts, starts, strict=True)}
 
-        def write(folder: Path) -> None:
-            labels = self.labels[rows]
-            if self.parts[0].pairs:
-                pairs = ((self.ids(row), self.ids(row, 1), self.labels[row]) for row in rows.tolist())
-                save_pairs(folder / "documents", pairs, vocab_size, classes)
-            else:
-                save_documents(folder / "documents", map(self.ids, rows.tolist()), labels, vocab_size, classes)
 
-        return cached(cache, key, write) / "documents"
+def save_rows(
+    cache: Path, parts: Sequence[Documents], rows: NDArray[np.int64], vocab_size: int, classes: int | None
+) -> Path:
+    """The data set of some rows (D,) of several ones behind one another, written once."""
+    starts = np.cumsum([0, *map(len, parts)])
+    key = {"rows of": [part.content() for part in parts], "version": 1, "rows": rows.tolist()}
+
+    def ids(row: int, side: int = 0) -> NDArray[Any]:
+        part = int(np.searchsorted(starts, row, side="right")) - 1
+        return parts[part].ids(row - int(starts[part]), side)
+
+    def write(folder: Path) -> None:
+        labels = np.concatenate([part.labels for part in parts])[rows]
+        if parts[0].pairs:
+            pairs = ((ids(row), ids(row, 1), label) for row, label in zip(rows.tolist(), labels, strict=True))
+            save_pairs(folder / "documents", pairs, vocab_size, classes)
+        else:
+            save_documents(folder / "documents", map(ids, rows.tolist()), labels, vocab_size, classes)
+
+    return cached(cache, key, write) / "documents"

@@ -22,7 +22,7 @@ class NextToken(Books):
     causal_only = True
 
     def learn(self) -> dict[str, Any]:
-        state = super().learn()
+        state = self.learn_tokenizer()
         tokenizer = Tokenizer.from_str(state["tokenizer"])
         return state | {"classes": [tokenizer.id_to_token(i) for i in range(state["vocab_size"])]}
 

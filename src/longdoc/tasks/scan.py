@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,37 +20,48 @@ VERSION = 1
 
 @dataclass
 class Scan:
-    """Of each row of a table: the document's digest, the names of its labels, its group.
+    """Of each row of a table: the document's digest, the names of its labels, its group, None where it has none.
 
     lists: whether a row may have several labels. replaced: rows with a text of bytes that were no UTF-8.
     """
 
     digests: list[str]
     labels: list[list[str]]
-    groups: list[str] | None
+    groups: list[str | None] | None
     lists: bool
     replaced: int
 
+    @property
+    def units(self) -> list[str]:
+        """What must not be in two splits: the group, which each row has where rows are dealt out, or the document."""
+        return self.digests if self.groups is None else cast(list[str], self.groups)
+
 
 def scan(
-    cache: Path, reader: TextReader, column: str, group: str | None, separator: str | None, known: Sequence[str]
+    cache: Path,
+    reader: TextReader,
+    column: str,
+    group: str | None,
+    separator: str | None,
+    known: Sequence[str],
+    grouped: bool = True,
 ) -> Scan:
     """Reads a table, or what was cached of it.
 
     column: of the labels. separator: between those of a cell; null where it holds one, or a list. known: the classes,
-        as far as they are given: then -1 may be one of them.
+        as far as they are given: then -1 may be one of them. grouped: each row must have a group, if there is one.
 
     Raises ValueError, at the end of the table, for rows without a text, a label or a group, and if they have labels
     of several kinds.
     """
     table = reader.table
     key = {"scan": VERSION, "data": table.key(), "text": reader.columns, "errors": reader.errors}
-    key |= {"label": column, "group": group, "separator": separator, "known": list(known)}
+    key |= {"label": column, "group": group, "grouped": grouped, "separator": separator, "known": list(known)}
 
     def build(folder: Path) -> None:
-        found = _read(reader, column, group, separator, known)
+        found = _read(reader, column, group, separator, known, grouped)
         columns = {"digest": found.digests, "labels": pa.array(found.labels, pa.list_(pa.string()))}
-        columns |= {} if found.groups is None else {"group": found.groups}
+        columns |= {} if found.groups is None else {"group": pa.array(found.groups, pa.string())}
         counts = {"lists": str(int(found.lists)), "replaced": str(found.replaced)}
         pq.write_table(pa.table(columns).replace_schema_metadata(counts), folder / "scan.parquet")
 
@@ -61,7 +72,14 @@ def scan(
     return Scan(rows["digest"].to_pylist(), labels, groups, bool(counts["lists"]), counts["replaced"])
 
 
-def _read(reader: TextReader, column: str, group: str | None, separator: str | None, known: Sequence[str]) -> Scan:
+def _read(
+    reader: TextReader,
+    column: str,
+    group: str | None,
+    separator: str | None,
+    known: Sequence[str],
+    grouped: bool,
+) -> Scan:
     refused, kinds, missing = Refused(reader.table.where), Kinds(), [name for name in MISSING if name not in known]
     found = Scan([], [], [] if group else None, separator is not None, 0)
     for texts, (value, *of_group) in reader.rows(refused, [column, *([group] if group else [])]):
@@ -77,9 +95,10 @@ def _read(reader: TextReader, column: str, group: str | None, separator: str | N
             for label in values:
                 kinds.add(label, refused.rows)
             if found.groups is not None:
-                if of_group[0] is None or of_group[0] == "":
+                blank = of_group[0] is None or of_group[0] == ""
+                if blank and grouped:
                     raise ValueError(f"{group} is missing: it says which documents stay together")
-                found.groups.append(str(of_group[0]))
+                found.groups.append(None if blank else str(of_group[0]))
         except ValueError as error:
             refused.add(str(error))
         found.labels.append(names)

@@ -16,7 +16,7 @@ from longdoc.tasks.streaming import TrainStream
 
 
 class Streamed(Task):
-    """A subclass defines ``train_texts``, ``all_train_labels`` and ``_key``.
+    """A subclass defines ``train_texts``, ``row_labels`` and ``_key``.
 
     streaming: training documents are read and encoded as they are needed, see ``TrainStream``; validation and test
         are encoded ahead as ever. How often each token is seen, and how much is cut, is then not counted.
@@ -36,6 +36,11 @@ class Streamed(Task):
                 "task.truncation=none: task.streaming=true fixes the lengths of batches before it knows those of the "
                 "documents; head, head+tail or windows"
             )
+        if streaming and self.folds is not None:
+            raise ValueError(
+                f"task.folds={self.folds}: task.streaming=true never has all documents at hand, which folds deal out; "
+                f"one of the two"
+            )
         self.streaming, self.shuffle_buffer, self.tokenizer_documents = streaming, shuffle_buffer, tokenizer_documents
         if streaming:
             self.ahead = SPLITS[1:]
@@ -44,16 +49,12 @@ class Streamed(Task):
         """Of the training rows part, part + parts, ... in the order of reading: the place of its label, the texts."""
         raise NotImplementedError
 
-    def all_train_labels(self) -> NDArray[Any]:
-        """The labels (D,) or (D, C) of the training split, without its being encoded."""
-        raise NotImplementedError
-
     def _key(self, split: str) -> dict[str, Any]:
         """Plain values that change with a split's rows and texts."""
         raise NotImplementedError
 
     def train_labels(self) -> NDArray[Any]:
-        return self.all_train_labels()[: self.train_rows] if self.streaming else super().train_labels()
+        return self.row_labels("train")[: self.train_rows] if self.streaming else super().train_labels()
 
     def content(self, split: str) -> str:
         if not self.streaming or split != "train":
@@ -89,7 +90,7 @@ class Streamed(Task):
         together = distributed.is_available() and distributed.is_initialized()
         return TrainStream(
             self._read,
-            self.all_train_labels(),
+            self.row_labels("train"),
             self.max_length,
             self.batch_size,
             self.bucket_count,

@@ -1,6 +1,7 @@
 """train.py with task.folds: a run for each, one record and one file of predictions for all."""
 
 import csv
+import re
 import statistics
 
 import pytest
@@ -9,12 +10,24 @@ from commands import TINY, record, run, write_books
 from longdoc.results import collect
 
 
-def test_folds_are_one_command_with_one_record(tmp_path):
+def test_folds_are_one_command_with_one_record_and_go_on_where_one_failed(tmp_path):
     data = write_books(tmp_path / "books")
-    options = [f"task.data={data}", f"task.cache={data}/cache", "task.folds=2"]
-    done = run("train.py", *TINY, *options, "trainer.max_steps=2", "logger=csv", cwd=tmp_path)
+    folder = tmp_path / "outputs" / "books" / "a_run"
+    blocked = folder / "fold_1" / "config.yaml"  # where the second fold is to write a file
+    blocked.mkdir(parents=True)
+    options = [f"task.data={data}", f"task.cache={data}/cache", "task.folds=2", f"hydra.run.dir={folder}"]
+    failed = run("train.py", *TINY, *options, "trainer.max_steps=2", "logger=csv", cwd=tmp_path)
+    assert failed.returncode == 1
+    whole, first = record(folder), record(folder / "fold_0")
+    assert (whole["status"], first["status"], record(folder / "fold_1")["status"]) == ("failed", "finished", "failed")
+    assert re.fullmatch(r"fold_1: \[Errno \d+\] Is a directory: .*config\.yaml'", whole["error"])
+    shown = run("scripts/compare.py", "outputs", cwd=tmp_path).stdout
+    assert "failed: elu, seed 1 (books · longdoc · 32 tokens · tiny; run a_run): fold_1: " in " ".join(shown.split())
+
+    blocked.rmdir()
+    done = run("train.py", f"resume={folder}", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    (folder,) = tmp_path.glob("outputs/books/*_*")
+    assert record(folder / "fold_0") == first
     whole, parts = record(folder), [record(folder / f"fold_{fold}") for fold in range(2)]
     values = [part["metrics"]["test/accuracy"] for part in parts]
     assert whole["metrics"]["test/accuracy"] == pytest.approx(statistics.fmean(values))
@@ -30,6 +43,3 @@ def test_folds_are_one_command_with_one_record(tmp_path):
     assert all(
         sum(float(row[f"p_{name}"]) for name in ("austen", "melville", "shelley")) == pytest.approx(1) for row in rows
     )
-    again = run("train.py", f"resume={folder}", cwd=tmp_path)
-    assert again.returncode == 0, again.stdout + again.stderr
-    assert record(folder)["metrics"] == whole["metrics"]

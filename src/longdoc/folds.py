@@ -7,35 +7,57 @@ from typing import Any
 
 import yaml
 
+from longdoc.errors import one_sentence
 from longdoc.out_of_fold import PREDICTIONS
 from longdoc.results.folds import combine
-from longdoc.results.record import Record, config_hash, write_record
+from longdoc.results.record import FILE_NAME, Record, of_config, read_record, write_record
 from longdoc.run import run
 
 
 def run_folds(config: dict[str, Any], folder: Path) -> Record:
     """A run in ``fold_0``, ``fold_1``, ... below ``folder``; in it, results.json and predictions.csv of all.
 
-    What a fold has finished it keeps, if the whole is resumed.
+    Where a fold fails, or is interrupted, results.json says which and why; what others have finished they keep, if the
+    whole is resumed.
     """
-    start = time.monotonic()
+    start, folds = time.monotonic(), config["task"]["folds"]
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    records = []
-    for fold in range(config["task"]["folds"]):
-        place = folder / f"fold_{fold}"
-        place.mkdir(exist_ok=True)
-        begun = config["resume"] and (place / "results.json").is_file()
-        task = config["task"] | {"fold": fold}
-        records.append(run(config | {"task": task, "resume": str(place) if begun else None}, place))
-    whole = combine(records)
-    whole |= {"run_id": folder.name, "config": config, "config_hash": config_hash(config)}
+    own = of_config(config) | {"run_id": folder.name, "status": "running"}
+    write_record(folder, own)
+    records: list[Record] = []
+    try:
+        for fold in range(folds):
+            records.append(_run_fold(config, folder / f"fold_{fold}", fold))
+    except BaseException as error:
+        interrupted = isinstance(error, SystemExit | KeyboardInterrupt)
+        own["status"] = "interrupted" if interrupted else "failed"
+        own["error"] = f"fold_{len(records)}: {'interrupted' if interrupted else one_sentence(error)}"
+        write_record(folder, own | {"wall_seconds": time.monotonic() - start})
+        raise
+    _write_predictions(folder, folds)
+    whole = combine(records) | {key: own[key] for key in ("run_id", "config", "config_hash")}
     whole["wall_seconds"] = time.monotonic() - start
+    write_record(folder, whole)
+    return whole
+
+
+def _run_fold(config: dict[str, Any], place: Path, fold: int) -> Record:
+    """Goes on with a fold that has a checkpoint, or is finished, if the whole is resumed."""
+    place.mkdir(exist_ok=True)
+    begun = (place / "checkpoints" / "last.ckpt").is_file() or _finished(place)
+    resume = str(place) if config["resume"] and begun else None
+    return run(config | {"task": config["task"] | {"fold": fold}, "resume": resume}, place)
+
+
+def _finished(place: Path) -> bool:
+    return (place / FILE_NAME).is_file() and read_record(place)["status"] == "finished"
+
+
+def _write_predictions(folder: Path, folds: int) -> None:
     rows: list[list[str]] = []
-    for fold in range(len(records)):
+    for fold in range(folds):
         with (folder / f"fold_{fold}" / PREDICTIONS).open(newline="") as file:
             header, *of_fold = csv.reader(file)
         rows += of_fold
     with (folder / PREDICTIONS).open("w", newline="") as file:
         csv.writer(file).writerows([header, *sorted(rows, key=lambda row: int(row[0]))])
-    write_record(folder, whole)
-    return whole

@@ -28,10 +28,9 @@ from longdoc.results.metrics import per_class
 from longdoc.results.record import (
     SCHEMA_VERSION,
     Record,
-    config_hash,
     git_state,
     machine,
-    mixing,
+    of_config,
     read_record,
     versions,
     write_record,
@@ -56,6 +55,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
     A resumed run goes on from the folder's last checkpoint; one that is finished is returned as it is.
     """
     start = time.monotonic()
+    whole = folder.parent if folder.name == f"fold_{config['task'].get('fold')}" else folder  # of all folds
     of_now: dict[str, Any] = {"resume": None, "trust": None}
     previous = read_record(folder) if config["resume"] and (folder / "results.json").is_file() else {}
     if previous.get("status") == "finished" and previous["config"] | of_now == config | of_now:
@@ -81,7 +81,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
         for split, counts in record["splits"].items():
             for line in truncated(split, counts):
                 console.print(line)
-        name = folder.name if task.fold is None else f"{folder.parent.name}_{folder.name}"
+        name = folder.name if whole is folder else f"{whole.name}_{folder.name}"
         wandb_id = previous.get("wandb_id", name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
         record = previous | {"run_id": name, "wandb_id": wandb_id, "status": "running"} | record
@@ -103,7 +103,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
     except (SystemExit, KeyboardInterrupt):
         status = "interrupted"
         if (folder / "checkpoints" / "last.ckpt").is_file():
-            console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(folder))}")
+            console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(whole))}")
         raise
     except Exception as error:
         record["error"] = one_sentence(error)
@@ -114,7 +114,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
             record |= {"status": status, "wall_seconds": time.monotonic() - start}
             write_record(folder, record)
         finish_wandb(0 if status == "finished" else 1, record.get("departures"))
-        link_wandb(folder, folder.parents[1 if config["task"].get("fold") is None else 2])
+        link_wandb(folder, whole.parents[1])
     return record
 
 
@@ -124,21 +124,16 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     splits = {split: counts | {"content": task.content(split)} for split, counts in task.describe().items()}
     return {
         "schema_version": SCHEMA_VERSION,
-        "config_hash": config_hash(config),
+        **of_config(config),
         "task": task.name,
-        "protocol": config["protocol"]["name"],
         "departures": departed(config, splits),
-        **mixing(config),
-        "encoder": config["choices"]["encoder"],
         "max_length": task.max_length,
         "source": task.source,
-        "seed": config["seed"],
         "splits": splits,
         "references": task.references(),
         "versions": versions(),
         "commit": commit,
         "dirty": dirty,
-        "config": config,
     }
 
 

@@ -176,6 +176,23 @@ def mixing(config: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
+def of_config(config: Mapping[str, Any]) -> Record:
+    """What a run's config alone says in its record."""
+    choices = config["choices"]
+    baseline = choices["baseline"] if "baseline" in config else None
+    return {
+        "config_hash": config_hash(config),
+        "task": choices["task"],
+        "protocol": config["protocol"]["name"],
+        **mixing(config),
+        **({"baseline": baseline} if baseline else {}),
+        "encoder": None if baseline else choices["encoder"],
+        "max_length": None if baseline else config["task"]["max_length"],
+        "seed": config["seed"],
+        "config": config,
+    }
+
+
 def git_state(folder: str | Path) -> tuple[str | None, bool | None]:
     """The commit checked out in ``folder`` and whether files differ from it; (None, None) without one."""
 

@@ -93,6 +93,22 @@ def test_titles() -> None:
     assert group.title.endswith("small · no limit")
 
 
+def test_runs_that_cut_nothing_are_of_whole_documents() -> None:
+    def whole(length: int, **others: Any) -> Record:
+        record = made(max_length=length, **others)
+        record["config"]["task"]["truncation"] = "none"
+        return record
+
+    groups, unfinished = compare([whole(4096), whole(512, seed=2), made(), whole(4096, status="failed", seed=3)])
+    titles = [
+        "listops · longdoc · 2,000 tokens · small · 10 min",
+        "listops · longdoc · whole documents · small · 10 min",
+    ]
+    assert [group.title for group in groups] == titles
+    assert len(groups[1].rows[0].records) == 2
+    assert "(listops · longdoc · whole documents · small; run " in to_markdown(groups, unfinished)
+
+
 def test_groups_are_ordered_by_length() -> None:
     groups, _ = compare([made(max_length=length) for length in (16_000, 2000, 4000)])
     assert [group.conditions["max_length"] for group in groups] == [2000, 4000, 16_000]

@@ -13,6 +13,7 @@ from longdoc.results.record import Record, flatten, of_variant, settings
 ACCURACY = "test/accuracy"
 F1 = "test/f1_micro"  # of documents with any number of classes
 SPEED = "tokens_per_second"
+WHOLE = "whole documents"  # the length of runs that cut none
 QUANTITIES = ("parameters", "epochs", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 
 # With budget and documents, what runs must share to be compared.
@@ -74,6 +75,13 @@ class Group:
     def subtitle(self) -> str:
         """How many documents each split holds."""
         return ", ".join(f"{name} {rows:,}" for name, rows in self.documents.items()) + " documents"
+
+
+def conditions_of(record: Record) -> dict[str, Any]:
+    """``GROUP_CONDITIONS`` of a run; the length is ``WHOLE`` where documents of any length are read in one row."""
+    found = {key: record.get(key) for key in GROUP_CONDITIONS}
+    uncut = record["config"].get("task", {}).get("truncation") == "none" and not record.get("baseline")
+    return found | ({"max_length": WHOLE} if uncut else {})
 
 
 def variant(record: Record) -> str:
@@ -154,8 +162,7 @@ def _documents(record: Record) -> dict[str, int]:
 
 
 def _group_key(record: Record) -> tuple:
-    conditions = tuple(record.get(key) for key in GROUP_CONDITIONS)
-    return *conditions, tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
+    return *conditions_of(record).values(), tuple(_budget(record).items()), tuple(sorted(_documents(record).items()))
 
 
 def _data_key(record: Record) -> tuple:
@@ -164,7 +171,7 @@ def _data_key(record: Record) -> tuple:
 
 def _group_order(group: Group) -> tuple:
     task, protocol, length, *_ = group.conditions.values()
-    return task, protocol, length or 0, group.title, group.subtitle
+    return task, protocol, math.inf if length == WHOLE else length or 0, group.title, group.subtitle
 
 
 def _rows(records: list[Record]) -> list[Row]:
@@ -199,7 +206,7 @@ def _group(records: list[Record], beside: list[Record]) -> Group:
     for key in _NOTED_CONDITIONS:
         notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
     return Group(
-        conditions={key: first.get(key) for key in GROUP_CONDITIONS} | ({} if rows else {"max_length": None}),
+        conditions=conditions_of(first) | ({} if rows else {"max_length": None}),
         budget=_budget(first),
         documents=_documents(first),
         rows=rows,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from longdoc.results.comparison import ACCURACY, summarize, variant
+from longdoc.results.comparison import ACCURACY, conditions_of, summarize, variant
 from longdoc.results.formats import markdown_line
 from longdoc.results.record import Record
 
@@ -79,8 +79,8 @@ def _table(task: str, protocol: str, edges: Edges, rows: list[list[Record]]) -> 
         bins = zip(*(record["by_length"] for record in members), strict=True)
         numbers = [_mean(record["metrics"].get(ACCURACY) for record in members)]
         numbers += [_mean(found["accuracy"] for found in same) for same in bins]
-        length = first["max_length"]
-        cells = [variant(first), "whole" if length is None else f"{length:,}", f"{share:.0%}"]
+        length = conditions_of(first)["max_length"]
+        cells = [variant(first), f"{length:,}" if isinstance(length, int) else "whole", f"{share:.0%}"]
         lines.append(markdown_line([*cells, *("nan" if value is None else f"{value:.3f}" for value in numbers)]))
     return "\n".join(lines) + "\n"
 

@@ -11,11 +11,11 @@ from rich.text import Text
 from longdoc.results.comparison import (
     ACCURACY,
     F1,
-    GROUP_CONDITIONS,
     SPEED,
     Group,
     Row,
     Summary,
+    conditions_of,
     conditions_text,
     of_folds,
     variant,
@@ -108,7 +108,7 @@ def _notes(group: Group) -> list[str]:
 
 def _unfinished_text(record: Record) -> str:
     error = f": {' '.join(str(record['error']).split())}" if record.get("error") else ""
-    where = f"{conditions_text(record)}; run {record['run_id']}"
+    where = f"{conditions_text(conditions_of(record))}; run {record['run_id']}"
     return f"{record['status']}: {variant(record)}, seed {record['seed']} ({where}){error}"
 
 
@@ -176,7 +176,7 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
     """
     rows = []
     for group in groups:
-        conditions = group.conditions | {"budget": group.budget, "documents": group.documents}
+        shared = group.conditions | {"budget": group.budget, "documents": group.documents}
         kinds = [("variant", row) for row in group.rows] + [("baseline", row) for row in group.baselines]
         for kind, row in kinds:
             numbers: dict[str, Any] = {}
@@ -184,7 +184,7 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
                 numbers |= {key: summary.mean, f"{key}_std": summary.std, f"{key}_n": summary.n}
             rows.append(
                 {"kind": kind, "variant": row.variant, "status": "finished"}
-                | conditions
+                | shared
                 | {"n": len(row.records), "seeds": [record["seed"] for record in row.records]}
                 | {"config_hash": row.records[0]["config_hash"], "settings": row.settings}
                 | {"accuracy_difference": row.accuracy_difference, "speed_ratio": row.speed_ratio}
@@ -193,11 +193,11 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
                 | {"run_ids": [record["run_id"] for record in row.records], "notes": row.notes + group.notes}
             )
         for name, summary in group.references.items():
-            rows.append({"kind": "reference", "variant": name} | conditions | {ACCURACY: summary.mean})
+            rows.append({"kind": "reference", "variant": name} | shared | {ACCURACY: summary.mean})
         for published in group.published:
             rows.append(published_dict(published, group.conditions["task"]) | {"notes": group.differs})
     for record in unfinished:
-        kept = {key: record.get(key) for key in ("status", *GROUP_CONDITIONS, "config_hash")}
+        kept = {"status": record["status"], **conditions_of(record), "config_hash": record["config_hash"]}
         one = {"seeds": [record["seed"]], "run_ids": [record["run_id"]], "error": record.get("error")}
         rows.append({"kind": "unfinished", "variant": variant(record)} | kept | one)
     return rows

@@ -11,12 +11,12 @@ from longdoc.results import intervals
 from longdoc.results.collect import Problem
 from longdoc.results.comparison import (
     ACCURACY,
-    GROUP_CONDITIONS,
     SPEED,
     Group,
     Row,
     beside_published,
     compare,
+    conditions_of,
     conditions_text,
     variant,
 )
@@ -68,7 +68,7 @@ def _group_of(record: Record, groups: Sequence[Group]) -> int | None:
     fitting = [
         i
         for i, group in enumerate(groups)
-        if all(record.get(key) == group.conditions[key] for key in GROUP_CONDITIONS)
+        if conditions_of(record) == group.conditions
         and budget in ({}, group.budget)
         and documents in ({}, group.documents)
     ]
@@ -178,7 +178,7 @@ def _run(record: Record, folder: Path, base: Path) -> dict[str, Any]:
         "status": record["status"],
         "error": record.get("error"),
         "seed": record["seed"],
-        "conditions": conditions_text(record),
+        "conditions": conditions_text(conditions_of(record)),
         "accuracy": metrics.get(ACCURACY),
         "metrics": metrics,
         "selected_step": selection.get("step"),

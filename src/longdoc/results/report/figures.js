@@ -239,7 +239,7 @@ function families(groups, isShown) {
   groups.forEach((group, i) => {
     const { task, protocol, encoder, source, max_length: length } = group.conditions;
     for (const row of group.rows) {
-      if (!length || !row.tokens_per_second || !isShown(i, row)) continue;
+      if (typeof length !== "number" || !row.tokens_per_second || !isShown(i, row)) continue;
       const name = [task, protocol, encoder, source, row.measured].filter(Boolean).join(" · ");
       if (!found.has(name)) found.set(name, []);
       found.get(name).push({ variant: row.variant, length, row, group });

@@ -75,7 +75,7 @@ function overview() {
         key === "task"
           ? make("a", { href: `#group-${row.i}` }, row.conditions.task)
           : key === "max_length"
-            ? whole(row.conditions.max_length)
+            ? (typeof row.conditions.max_length === "string" ? String : whole)(row.conditions.max_length)
             : conditionText(key, row.conditions[key]),
     }));
   columns.push(

@@ -40,7 +40,7 @@ from longdoc.tasks.base import Task
 from longdoc.tasks.cache import PROJECT
 from longdoc.training import Budget, ClassifierModule
 from longdoc.training.acceleration import choose_compile, choose_precision
-from longdoc.training.budget import seconds
+from longdoc.training.budget import LIMITS, seconds
 from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints
 from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
 from longdoc.training.scores import Scores, TokenScores
@@ -148,7 +148,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     """Trains, and fills the record with what the training was."""
     trusted = TRUSTED + allow(config["trust"])
     options = dict(config["trainer"])
-    limits = {name: options.pop(name) for name in ("max_time", "max_steps", "max_epochs")}
+    limits = {name: options.pop(name) for name in LIMITS}
     default_time = options.pop("default_time")
     options.pop("workers", None)  # the task's
     if all(limit is None for limit in limits.values()):
@@ -158,9 +158,9 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     options["precision"] = choose_precision(options["precision"], device, console.print)
     compiled = choose_compile(options.pop("compile"), device, console.print)
 
-    max_time = seconds(limits["max_time"])
+    limits["max_time"] = seconds(limits["max_time"])
     batches = task.train_sampler().epoch_batches
-    budget = Budget(max_time, limits["max_steps"], limits["max_epochs"], batches / options["accumulate_grad_batches"])
+    budget = Budget(**limits, epoch_steps=batches / options["accumulate_grad_batches"])
     last = folder / "checkpoints" / "last.ckpt"
     throughput = Throughput(ProcessMemory(torch.device(device)))
     options["val_check_interval"] *= options["accumulate_grad_batches"]  # Lightning counts batches
@@ -194,7 +194,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     )
     record |= machine(torch.get_num_threads())
     record |= {
-        "budget": limits | {"max_time": max_time},
+        "budget": limits,
         "precision": options["precision"],
         "compiled": compiled,
         "accelerator": device,
@@ -208,7 +208,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
             "steps": trainer.global_step,
             "departures": departed(config, record["splits"], trainer.global_step),
             "epochs": budget.epochs(trainer.global_step),
-            "tokens": throughput.tokens,
+            "tokens": budget.tokens,
             "tokens_per_second": throughput.tokens_per_second,
             "train_seconds": budget.time(),
             "validation_seconds": throughput.validation_seconds,

@@ -36,10 +36,30 @@ def test_an_epoch_is_over_with_its_last_step():
     assert Budget(None, None, 3, 7).progress(21) >= 1 > Budget(None, None, 3, 7).progress(20)
 
 
-@pytest.mark.parametrize("limits", [(None, None, None), (None, 0, None), (None, None, -1)])
-def test_a_run_without_an_end_is_refused(limits):
-    with pytest.raises(ValueError, match="trainer"):
-        Budget(*limits, epoch_steps=1)
+def test_tokens_of_all_batches_are_counted_and_survive_a_checkpoint():
+    budget = Budget(None, 100, None, 1, max_tokens=1000)
+    for tokens in (30, 70):
+        budget.on_train_batch_start(None, None, {"tokens": torch.tensor(tokens)}, 0)
+    assert budget.progress(1) == 0.1
+    assert budget.progress(20) == 0.2
+    resumed = Budget(None, None, None, 1, max_tokens=200)
+    resumed.load_state_dict(budget.state_dict())
+    assert resumed.progress(0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        ({}, "a run needs one of trainer.max_time, trainer.max_steps, trainer.max_epochs, trainer.max_tokens"),
+        ({"max_steps": 0}, "trainer.max_steps=0 must be a number greater than 0, or null for no limit"),
+        ({"max_epochs": -1}, "trainer.max_epochs=-1 must be"),
+        ({"max_tokens": "5M"}, "trainer.max_tokens=5M must be a number"),
+    ],
+)
+def test_a_run_without_an_end_is_refused(limits, sentence):
+    none = dict.fromkeys(("max_time", "max_steps", "max_epochs", "max_tokens"))
+    with pytest.raises(ValueError, match=f"^{sentence}"):
+        Budget(**none | limits, epoch_steps=1)
 
 
 def test_elapsed_time_survives_a_checkpoint():

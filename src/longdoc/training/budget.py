@@ -24,29 +24,39 @@ def seconds(limit: str | Mapping[str, float] | None) -> float | None:
     return total
 
 
-class Budget(pl.Callback):
-    """Ends the run at the first of max_time, max_steps and max_epochs; ``progress`` is the largest share used up.
+LIMITS = ("max_time", "max_steps", "max_epochs", "max_tokens")
 
-    Time is counted from the first training step (compilation comes before it), validation included, over all
-    parts of a resumed run. At the end it asks Lightning to stop in ``on_train_batch_end``, at which Lightning
-    validates this very step first; its own max_steps would skip that.
+
+class Budget(pl.Callback):
+    """Ends the run at the first of max_time, max_steps, max_epochs and max_tokens; ``progress`` is the largest share
+    used up.
+
+    Time is counted from the first training step (compilation comes before it), validation included, and tokens are
+    real ones, padding not counted, over all parts of a resumed run. At the end it asks Lightning to stop in
+    ``on_train_batch_end``, at which Lightning validates this very step first; its own max_steps would skip that.
     """
 
     def __init__(
-        self, max_time: float | None, max_steps: int | None, max_epochs: float | None, epoch_steps: float
+        self,
+        max_time: float | None,
+        max_steps: int | None,
+        max_epochs: float | None,
+        epoch_steps: float,
+        max_tokens: float | None = None,
     ) -> None:
-        for name, limit in {"max_steps": max_steps, "max_epochs": max_epochs}.items():
-            if limit is not None and limit <= 0:
-                raise ValueError(f"trainer.{name}={limit} must be greater than 0, or null for no limit")
-        if max_time is None and max_steps is None and max_epochs is None:
-            raise ValueError("a run needs one of trainer.max_time, trainer.max_steps and trainer.max_epochs")
+        for name, limit in {"max_steps": max_steps, "max_epochs": max_epochs, "max_tokens": max_tokens}.items():
+            if limit is not None and not (isinstance(limit, int | float) and limit > 0):
+                raise ValueError(f"trainer.{name}={limit} must be a number greater than 0, or null for no limit")
+        if max_time is None and max_steps is None and max_epochs is None and max_tokens is None:
+            raise ValueError(f"a run needs one of {', '.join(f'trainer.{name}' for name in LIMITS)}")
         if max_epochs is not None and math.isinf(epoch_steps):
             raise ValueError(
                 f"trainer.max_epochs={max_epochs}: how many steps an epoch of task.streaming=true takes is not known "
-                f"before; trainer.max_steps or trainer.max_time"
+                f"before; trainer.max_steps, trainer.max_tokens or trainer.max_time"
             )
-        self.max_time, self.max_steps, self.max_epochs = max_time, max_steps, max_epochs
+        self.max_time, self.max_steps, self.max_epochs, self.max_tokens = max_time, max_steps, max_epochs, max_tokens
         self.epoch_steps = epoch_steps
+        self.tokens = 0
         self.elapsed = 0.0
         self._since: float | None = None
 
@@ -68,12 +78,19 @@ class Budget(pl.Callback):
         if self.max_epochs is not None:
             # The step that completes the last epoch counts, whatever rounding says.
             shares.append((step + 1e-9) / (self.max_epochs * self.epoch_steps))
+        if self.max_tokens is not None:
+            shares.append(self.tokens / self.max_tokens)
         return max(shares)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._since = time.monotonic()
         if self.progress(trainer.global_step) >= 1:  # a finished run was resumed: not a step more
             trainer.should_stop = True
+
+    def on_train_batch_start(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        self.tokens += int(batch["tokens"])  # here, as the learning rate is set before the batch ends
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         if self.progress(trainer.global_step) >= 1:
@@ -83,7 +100,7 @@ class Budget(pl.Callback):
         self.elapsed, self._since = self.time(), None
 
     def state_dict(self) -> dict[str, Any]:
-        return {"elapsed": self.time()}
+        return {"elapsed": self.time(), "tokens": self.tokens}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.elapsed = state_dict["elapsed"]
+        self.elapsed, self.tokens = state_dict["elapsed"], state_dict["tokens"]

@@ -37,12 +37,11 @@ class Compile(pl.Callback):
 
 
 class Throughput(pl.Callback):
-    """Real tokens (padding not counted), the seconds of training steps after a short warm-up and of validation, and
-    the process's peak memory, libraries included, from the first step on."""
+    """Real tokens (padding not counted) and seconds of training steps after a short warm-up, the seconds of validation,
+    and the process's peak memory, libraries included, from the first step on."""
 
     def __init__(self, memory: ProcessMemory) -> None:
         self.memory = memory
-        self.tokens = 0
         self._timed_tokens, self._timed_seconds = 0, 0.0
         self._steps, self._start = 0, 0.0
         self.validation_seconds = 0.0
@@ -56,13 +55,10 @@ class Throughput(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        tokens = int(batch["tokens"])
-        self.tokens += tokens
         self._steps += 1
         if self._steps > WARMUP_STEPS:
-            self._timed_tokens += tokens
+            self._timed_tokens += int(batch["tokens"])
             self._timed_seconds += time.perf_counter() - self._start
-        pl_module.log("train/tokens", float(self.tokens))
         pl_module.log("train/tokens_per_second", self.tokens_per_second)
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -78,13 +74,11 @@ class Throughput(pl.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         return {
-            "tokens": self.tokens,
             "timed": [self._timed_tokens, self._timed_seconds],
             "validation_seconds": self.validation_seconds,
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.tokens = state_dict["tokens"]
         self._timed_tokens, self._timed_seconds = state_dict["timed"]
         self.validation_seconds = state_dict["validation_seconds"]
 

@@ -118,6 +118,7 @@ class ClassifierModule(pl.LightningModule):
         self.log("train/lr", self.trainer.optimizers[0].param_groups[0]["lr"])
         self.log("train/epoch", self.global_step / self.budget.epoch_steps)
         self.log("train/seconds", self.budget.time())
+        self.log("train/tokens", float(self.budget.tokens))
 
     def on_validation_epoch_start(self) -> None:
         self.scores = self._scores()

@@ -69,6 +69,7 @@ def test_means_spreads_and_ratios_to_softmax() -> None:
         {"max_length": 4000},
         {"encoder": "base"},
         {"budget": {"max_time": 60.0, "max_steps": None, "max_epochs": None}},
+        {"budget": {"max_time": 600.0, "max_tokens": 5_000_000}},
         {"splits": {"train": {"rows": 100}, "validation": {"rows": 2000}, "test": {"rows": 2000}}},
     ],
 )
@@ -89,6 +90,8 @@ def test_titles() -> None:
     limits = {"max_time": 5400, "max_steps": 5000, "max_epochs": 3}
     (group,), _ = compare([made(budget=limits)])
     assert group.title.endswith("small · 3 epochs, 5,000 steps, 1.5 h")
+    (group,), _ = compare([made(budget={"max_tokens": 5e6})])
+    assert group.title.endswith("2,000 tokens · small · 5,000,000 training tokens")
     (group,), _ = compare([made(budget={"max_time": None})])
     assert group.title.endswith("small · no limit")
 
@@ -150,7 +153,7 @@ def test_what_tokens_may_read_is_noted_beside_the_variant() -> None:
 
 def test_softmax_with_several_settings_is_chosen_by_validation() -> None:
     good = made("softmax", speed=10.0, metrics={"val/accuracy": 0.9, "test/accuracy": 0.4})
-    bad = made("softmax", speed=20.0, lr=1.0, metrics={"val/accuracy": 0.1, "test/accuracy": 0.5})
+    bad = made("softmax", speed=20.0, config_hash="other", metrics={"val/accuracy": 0.1, "test/accuracy": 0.5})
     (group,), _ = compare([made(speed=100.0), good, bad])
     assert next(row for row in group.rows if row.variant == "elu").speed_ratio == 10.0
     assert any("the best in val/accuracy" in note for note in group.notes)

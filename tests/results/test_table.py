@@ -36,11 +36,12 @@ def test_the_order_of_records_does_not_matter() -> None:
 
 
 def test_other_settings_are_another_row_and_said() -> None:
-    records = [made(accuracy=0.6), made(lr=1e-4, accuracy=0.5), made("softmax", accuracy=0.4)]
+    records = [made(accuracy=0.6), made(config_hash="narrow", accuracy=0.5), made("softmax", accuracy=0.4)]
+    records[1]["config"]["encoder"]["width"] = 64
     (group,), _ = compare(records)
     assert [row.variant for row in group.rows] == ["elu", "elu (2)", "softmax"]
-    assert [row.settings for row in group.rows] == [{"optimizer.lr": lr} for lr in (1e-3, 1e-4, 1e-3)]
-    assert "optimizer.lr differs: 0.001 (elu, softmax); 0.0001 (elu (2))" in shown(records)
+    assert [row.settings for row in group.rows] == [{"encoder.width": width} for width in (128, 64, 128)]
+    assert "encoder.width differs: 128 (elu, softmax); 64 (elu (2))" in shown(records)
 
 
 def test_unlike_conditions_are_marked() -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from longdoc.results.departures import departures_text
 from longdoc.results.published import Published, of
 from longdoc.results.record import Record, flatten, of_variant, settings
+from longdoc.results.trials import Values, chosen, kind, values_tried, varied
 
 ACCURACY = "test/accuracy"
 F1 = "test/f1_micro"  # of documents with any number of classes
@@ -34,7 +35,8 @@ class Summary(NamedTuple):
 
 @dataclass
 class Row:
-    """The runs of one variant under one set of settings.
+    """The runs of one variant under one set of settings; of several sets of optimizer and schedule the one that was
+    best in validation, ``trials`` holding all.
 
     ``settings`` are those that another row of the group has otherwise. ``speed_ratio`` and
     ``accuracy_difference`` are against softmax, None where the group has none; ``like_softmax`` says whether
@@ -50,6 +52,8 @@ class Row:
     like_softmax: bool = True
     softmax: "Row | None" = field(default=None, compare=False, repr=False)  # that it is compared with
     notes: list[str] = field(default_factory=list)
+    trials: list["Row"] = field(default_factory=list, compare=False, repr=False)  # itself among them
+    tried: list[Values] = field(default_factory=list)  # of all trials, also of those that failed
 
 
 @dataclass
@@ -136,9 +140,10 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
             baselines.setdefault(_data_key(record), []).append(record)
         else:
             groups.setdefault(_group_key(record), []).append(record)
-    made = [_group(members, baselines.get(_data_key(members[0]), [])) for members in groups.values()]
+    failed = [record for record in unfinished if record["status"] == "failed" and not record.get("baseline")]
+    made = [_group(members, baselines.get(_data_key(members[0]), []), failed) for members in groups.values()]
     accompanied = {_data_key(members[0]) for members in groups.values()}
-    made += [_group([], members) for key, members in baselines.items() if key not in accompanied]
+    made += [_group([], members, []) for key, members in baselines.items() if key not in accompanied]
     return sorted(made, key=_group_order), unfinished
 
 
@@ -174,17 +179,27 @@ def _group_order(group: Group) -> tuple:
     return task, protocol, math.inf if length == WHOLE else length or 0, group.title, group.subtitle
 
 
-def _rows(records: list[Record]) -> list[Row]:
+def _rows(records: list[Record], failed: list[Record]) -> list[Row]:
     by_row: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         by_row.setdefault((variant(record), record["config_hash"]), []).append(record)
-    rows = [_row(name, members) for (name, _), members in sorted(by_row.items())]
+    by_kind: dict[tuple[str, str], list[Row]] = {}
+    for (name, _), members in sorted(by_row.items()):
+        by_kind.setdefault((name, kind(members[0])), []).append(_row(name, members))
+    lost = [(variant(record), kind(record), record) for record in failed]
+    rows = []
+    for row_of, trials in by_kind.items():
+        tried = [values_tried(row.records[0]) for row in trials]
+        if any(values in tried[:i] for i, values in enumerate(tried)):  # they differ in something else
+            rows += trials
+        else:
+            rows.append(chosen(trials, [record for *key, record in lost if tuple(key) == row_of]))
     return sorted(rows, key=lambda row: -_or(row.values[ACCURACY].mean, -math.inf))
 
 
-def _group(records: list[Record], beside: list[Record]) -> Group:
-    """beside: of baselines."""
-    rows, baselines = _rows(records), _rows(beside)
+def _group(records: list[Record], beside: list[Record], failed: list[Record]) -> Group:
+    """beside: of baselines; failed: runs of any group."""
+    rows, baselines = _rows(records, failed), _rows(beside, [])
     notes = _against_softmax(rows, baselines)
     _tell_apart(rows)
     _tell_apart(baselines)
@@ -203,6 +218,9 @@ def _group(records: list[Record], beside: list[Record]) -> Group:
     for alike in (rows, baselines):
         for key in dict.fromkeys(key for row in alike for key in row.settings):
             notes += _difference(key, [(row.settings[key], row) for row in alike if key in row.settings])
+    for key in dict.fromkeys(key for row in rows for key in varied(row.tried)):
+        values = [(sorted((of.get(key) for of in row.tried), key=str), row) for row in rows]
+        notes += _difference(f"{key} tried", [(", ".join(map(str, of)), row) for of, row in values])
     for key in _NOTED_CONDITIONS:
         notes += _difference(key, [(record.get(key), row) for row in rows for record in row.records])
     return Group(
@@ -329,7 +347,8 @@ def _budget_text(budget: Mapping[str, float]) -> str:
     parts = []
     for key, value in budget.items():
         if key != "max_time":
-            parts.append(f"{value:,} {key.removeprefix('max_')}")
+            unit = {"max_tokens": "training tokens"}.get(key, key.removeprefix("max_"))  # a length is in tokens, too
+            parts.append(f"{value:,.15g} {unit}")
         elif value >= 3600:
             parts.append(f"{value / 3600:.3g} h")
         else:

@@ -187,6 +187,7 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
                 | shared
                 | {"n": len(row.records), "seeds": [record["seed"] for record in row.records]}
                 | {"config_hash": row.records[0]["config_hash"], "settings": row.settings}
+                | {"trials": max(1, len(row.tried))}
                 | {"accuracy_difference": row.accuracy_difference, "speed_ratio": row.speed_ratio}
                 | {"same_conditions_as_softmax": row.like_softmax}
                 | numbers

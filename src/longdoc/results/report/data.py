@@ -23,6 +23,7 @@ from longdoc.results.comparison import (
 from longdoc.results.curves import FILE_NAME, read_curves
 from longdoc.results.departures import departures_text
 from longdoc.results.record import Record, flatten, settings
+from longdoc.results.trials import CHOSEN_BY
 
 _QUANTITIES = ("parameters", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 _COSTS = (SPEED, "peak_memory_mb")
@@ -34,8 +35,11 @@ def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[st
     groups, unfinished = compare(found.values())
     beside_published(groups)
     place: dict[int, tuple[int | None, str]] = {}
+    unchosen: set[int] = set()
     for i, shared in enumerate(groups):
-        place |= {id(record): (i, row.variant) for row in (*shared.rows, *shared.baselines) for record in row.records}
+        for row in (*shared.rows, *shared.baselines):
+            place |= {id(record): (i, row.variant) for trial in row.trials or [row] for record in trial.records}
+            unchosen |= {id(record) for trial in row.trials if trial is not row for record in trial.records}
     place |= {id(record): (_group_of(record, groups), variant(record)) for record in unfinished}
     members: dict[int | None, list[dict[str, Any]]] = {}
     for record in found.values():
@@ -51,6 +55,8 @@ def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[st
         run = _run(record, path.parent, base) | {"group": group, "row": name}
         if names[record["run_id"]] > 1:
             run["odd"].append(f"{names[record['run_id']]} runs have this name")
+        if id(record) in unchosen:
+            run["notes"].append(f"a trial that was not chosen by {CHOSEN_BY}")
         if group is not None and not record.get("baseline"):
             run["differs"] = _differs(record, usual[group])
         runs.append(run)

@@ -11,7 +11,6 @@ from omegaconf import OmegaConf
 from longdoc.export import PREFIX, VERSION, build_classifier
 
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
-OmegaConf.register_new_resolver("longdoc.run_name", lambda *_: "run", replace=True)
 
 
 def write_checkpoint(path: Path, task: str, *words: str, classes: list[str], **state: Any) -> Path:

@@ -10,7 +10,6 @@ from longdoc.errors import one_sentence
 from longdoc.export import build_classifier
 
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
-OmegaConf.register_new_resolver("longdoc.run_name", lambda *_: "run", replace=True)
 
 
 @pytest.mark.parametrize("value", ["my_maps", ["my_maps"], ["my_maps", "yours"]])

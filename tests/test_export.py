@@ -12,7 +12,6 @@ from longdoc.tasks.listops import ListOps
 from longdoc.tasks.listops_language import encode, to_lra
 
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
-OmegaConf.register_new_resolver("longdoc.run_name", lambda *_: "run", replace=True)
 
 
 def composed(*words):

@@ -161,7 +161,10 @@ def test_the_checkpoint_holds_plain_data_only(finished):
     assert checkpoint["longdoc"]["task"]["classes"] == ["austen", "melville", "shelley"]
 
 
-@pytest.mark.parametrize("limit", ["trainer.max_time=00:00:00:02", "trainer.max_epochs=2", "trainer.max_steps=7"])
+@pytest.mark.parametrize(
+    "limit",
+    ["trainer.max_time=00:00:00:02", "trainer.max_epochs=2", "trainer.max_steps=7", "trainer.max_tokens=500"],
+)
 def test_the_learning_rate_ends_at_its_minimum_under_every_limit(limit, data, tmp_path):
     folder = train(limit, "scheduler.warmup_steps=2", "logger=csv", data=data, cwd=tmp_path)
     rates = [float(row["train/lr"]) for row in rows(folder) if row["train/lr"]]
@@ -172,6 +175,9 @@ def test_the_learning_rate_ends_at_its_minimum_under_every_limit(limit, data, tm
     assert checkpoint["global_step"] == record(folder)["steps"]
     if "epochs" in limit:
         assert record(folder)["epochs"] == 2
+    if "tokens" in limit:
+        assert record(folder)["budget"]["max_tokens"] == 500
+        assert 500 <= record(folder)["tokens"] < 500 + 64  # the batch that crosses it
 
 
 def test_a_row_of_the_log_holds_the_gradient_norm_of_its_own_step(data, tmp_path):
@@ -207,7 +213,11 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         "variant=softmax,elu,favor", "encoder.heads=2,3", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "encoder.heads=3 does not divide encoder.width=16" in done.stderr
+    sentence = "encoder.heads=3 does not divide encoder.width=16"
+    assert done.stderr.splitlines()[-1].startswith(f"train.py: 3 of 6 jobs failed, the first: {sentence}")
+    assert "6 jobs of the sweep: 3 finished, 3 failed\n" in done.stdout
+    for variant in ("softmax", "elu", "favor"):
+        assert f"  failed    variant={variant} encoder.heads=3: {sentence}" in done.stdout
     results = [record(folder) for folder in tmp_path.glob("outputs/books/*")]
     good = [result for result in results if result["status"] == "finished"]
     assert sorted((r["attention"], r["feature_map"] or "") for r in good) == [

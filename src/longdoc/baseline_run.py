@@ -19,7 +19,7 @@ from longdoc.tasks.cache import Documents
 from longdoc.training.scores import MultiLabelScores, Scores
 
 READ = ("baseline", "task", "protocol", "seed", "resume", "trust", "choices")
-CHOSEN_BY = ("baseline", "task", "protocol", "seed", "trust", "experiment", "debug")
+CHOSEN_BY = ("baseline", "task", "protocol", "seed", "trust", "experiment", "debug", "sweep")
 
 
 def baseline_config(config: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:

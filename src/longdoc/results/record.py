@@ -30,7 +30,7 @@ _OBJECTS = ("config", "splits", "metrics", "references", "budget")
 
 # None of them changes what is learned: where a run goes on, where it is reported, what was allowed, and the words
 # that chose the groups, whose values stand in the config themselves.
-_RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust", "protocol")
+_RUN_KEYS = ("resume", "logger", "hydra", "choices", "trust", "protocol", "sweep")
 # Groups that a resolved encoder holds in full; at the top there is also the map that softmax does not use.
 _HELD_BY_ENCODER = ("attention", "feature_map", "decay")
 
@@ -132,16 +132,21 @@ def _without_seeds(value: Any) -> Any:
     return value
 
 
+def learned(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a resolved config that decides what a run learns, and within which limits."""
+    left_out: tuple[str, ...] = _RUN_KEYS
+    encoder = config.get("encoder")
+    if isinstance(encoder, Mapping) and "attention" in encoder:
+        left_out += _HELD_BY_ENCODER
+    return {key: value for key, value in config.items() if key not in left_out}
+
+
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The part of a resolved config that two runs share if they differ in the seed alone.
 
     ``seed`` is left out at every depth, because an interpolated ``task.seed`` repeats it.
     """
-    left_out: tuple[str, ...] = _RUN_KEYS
-    encoder = config.get("encoder")
-    if isinstance(encoder, Mapping) and "attention" in encoder:
-        left_out += _HELD_BY_ENCODER
-    return {key: value for key, value in _without_seeds(config).items() if key not in left_out}
+    return _without_seeds(learned(config))
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -1,0 +1,110 @@
+"""Sweeps: what is finished stays, what was stopped goes on, and jobs side by side."""
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from commands import TINY, record, run, write_books
+from results.records import made
+
+from longdoc.results import write_record
+from longdoc.sweep import alone, folder_of, summary
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory) -> list[str]:
+    data = write_books(tmp_path_factory.mktemp("books"))
+    return ["-m", *TINY, f"task.data={data}", f"task.cache={data}/cache"]
+
+
+def test_a_sweep_killed_in_its_third_job_goes_on_there_and_runs_only_the_rest(words, tmp_path):
+    words = [*words, "sweep=maps", "variant=softmax,elu,favor,relu", "trainer.max_steps=300", "logger=csv"]
+    job = run("train.py", *words, cwd=tmp_path, background=True)
+    deadline = time.monotonic() + 200
+    metrics: list[Path] = []
+    while len(metrics) < 3 or len(metrics[2].read_text().splitlines()) < 20:
+        assert time.monotonic() < deadline
+        assert job.poll() is None, job.communicate()
+        metrics = sorted(tmp_path.glob("outputs/maps/*/metrics.csv"))
+        time.sleep(0.02)
+    job.send_signal(signal.SIGTERM)
+    output, _ = job.communicate(timeout=200)
+    assert job.returncode == 128 + signal.SIGTERM, output
+    assert "3 jobs of the sweep: 2 finished, 1 interrupted" in output
+    *done, stopped = sorted(path.parent for path in metrics)
+    before = [(folder / "results.json").read_bytes() for folder in done]
+    assert record(stopped)["status"] == "interrupted"
+
+    rest = run("train.py", *words, cwd=tmp_path)
+    assert rest.returncode == 0, rest.stdout + rest.stderr
+    assert "4 jobs of the sweep: 2 finished, 2 already finished" in rest.stdout
+    assert [(folder / "results.json").read_bytes() for folder in done] == before
+    folders = sorted(tmp_path.glob("outputs/maps/*/"))
+    assert folders[:3] == [*done, stopped]
+    assert [record(folder)["feature_map"] for folder in folders] == [None, "elu", "favor", "relu"]
+    assert all(record(folder)["status"] == "finished" and record(folder)["steps"] == 300 for folder in folders)
+    assert len(list(stopped.glob("metrics*.csv"))) == 2
+    assert list((tmp_path / "outputs").glob(".*")) == []
+
+
+def test_jobs_side_by_side_have_folders_and_wandb_runs_of_their_own(words, tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    side_by_side = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "seed=1,2", "encoder.heads=2,3"]
+    done = run("train.py", *words, *side_by_side, "trainer.max_steps=2", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "4 jobs of the sweep: 2 finished, 2 failed" in done.stdout
+    results = {folder: record(folder) for folder in tmp_path.glob("outputs/books/*")}
+    finished = [folder for folder, found in results.items() if found["status"] == "finished"]
+    assert sorted(results[folder]["seed"] for folder in finished) == [1, 2]
+    assert len({results[folder]["wandb_id"] for folder in finished}) == 2
+    assert all(len(list(folder.glob("wandb/offline-run-*/*.wandb"))) == 1 for folder in finished)
+
+
+def test_a_job_goes_where_its_very_config_was_run(tmp_path):
+    config = made(seed=1)["config"]
+    assert folder_of(config, tmp_path / "nowhere") is None
+
+    def make(name: str, **others) -> Path:
+        write_record(tmp_path / name, made(**others))
+        return tmp_path / name
+
+    make("a", status="failed", error="no checkpoint to go on from")
+    make("b", lr=3e-3)
+    make("c", seed=2)
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "results.json").write_text("{")
+    assert folder_of(config, tmp_path) is None
+    begun = make("e", status="interrupted") / "checkpoints"
+    begun.mkdir()
+    (begun / "last.ckpt").touch()
+    assert folder_of(config, tmp_path) == tmp_path / "e"
+    make("0")
+    assert folder_of(config | {"sweep": "x", "resume": None, "trust": []}, tmp_path) == tmp_path / "0"
+    assert folder_of(config | {"pooling": "max"}, tmp_path) is None
+
+    (make("f", status="running", config=config | {"task": {"folds": 5}}) / "fold_0").mkdir()
+    assert folder_of(config | {"task": {"folds": 5}}, tmp_path) == tmp_path / "f"
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path):
+    with alone(tmp_path), pytest.raises(ValueError, match=r"^another process is training in "), alone(tmp_path):
+        pass
+    with alone(tmp_path):
+        pass
+
+
+def test_the_list_of_jobs_has_the_words_in_which_they_differ(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = (["seed=1", "a=1"], ["seed=1", "a=2"], ["seed=1", "a=3"])
+    jobs = [{"outcome": "finished", "words": w, "folder": str(tmp_path / "outputs" / "x" / w[1])} for w in words]
+    jobs[1] |= {"outcome": "failed", "sentence": "a=2 is odd"}
+    head, *lines, again, compare = summary(jobs)
+    assert head == "3 jobs of the sweep: 2 finished, 1 failed"
+    assert lines == [
+        "  finished  a=1: outputs/x/a=1",
+        "  failed    a=2: a=2 is odd",
+        "  finished  a=3: outputs/x/a=3",
+    ]
+    assert again == "the same command runs what is not finished"
+    assert compare.endswith("scripts/compare.py outputs/x")

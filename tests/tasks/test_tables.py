@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import datasets
 import numpy as np
@@ -14,7 +15,7 @@ from hub import write_hub
 
 from longdoc.tasks.labelled import Labelled, carve
 from longdoc.tasks.labels import found_words, label_name
-from longdoc.tasks.tables import TYPES, FileTable, Refused, read_rows, to_bytes
+from longdoc.tasks.tables import AS_TEXT, TYPES, FileTable, Refused, read_rows, to_bytes
 
 SPLITS = ("train", "validation", "test")
 # What readers like to take for something else.
@@ -537,19 +538,25 @@ def test_a_hub_out_of_reach_is_told_at_once_with_what_would_do_without(make):
 
 
 @pytest.mark.usefixtures("offline")
-def test_what_was_downloaded_before_serves_without_a_network(make, tmp_path):
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_what_was_downloaded_before_serves_without_a_network(make, tmp_path, kind):
     """The cache that a download leaves: no/set's Arrow files below its configuration, version and commit."""
-    hub = write_hub(tmp_path / "h", "plain_text", FEATURES, {"train": ON_HUB, "test": ON_HUB})
-    built = datasets.load_dataset_builder(hub, "plain_text")
+    if kind == "parquet":
+        hub = write_hub(tmp_path / "h", "plain_text", FEATURES, {"train": ON_HUB, "test": ON_HUB})
+        built, config = datasets.load_dataset_builder(hub, "plain_text"), "plain_text"
+    else:
+        hub = write_splits(tmp_path / "h", "csv", train=ON_HUB, test=ON_HUB)
+        built = datasets.load_dataset_builder(hub, **AS_TEXT)
+        config = Path(built.cache_dir).parts[-3]
     built.download_and_prepare()
-    place = tmp_path / "hf" / "no___set" / "plain_text" / "0.0.0" / ("a" * 40)
+    place = tmp_path / "hf" / "no___set" / config / "0.0.0" / ("a" * 40)
     place.parent.mkdir(parents=True)
     shutil.copytree(built.cache_dir, place)
     for path in place.glob(f"{built.dataset_name}-*"):
         path.rename(place / path.name.replace(built.dataset_name, "set", 1))
-    task = make(config="plain_text")
+    task = make(config="plain_text" if kind == "parquet" else None)
     assert texts(task, "test") == ON_HUB["text"]
-    assert task.classes == ["neg", "pos"]
+    assert task.classes == {"parquet": ["neg", "pos"], "csv": ["0", "1"]}[kind]
 
 
 def test_an_unlabelled_row_of_the_hub_is_refused(make, tmp_path):

@@ -52,14 +52,7 @@ class TextReader:
 
     def rows(self, refused: Refused, more: Sequence[str] = ()) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
         """The texts of a row and its values in ``more`` columns; a row that has no text is refused, and empty."""
-        rows = self.table.rows([*self.columns, *more], refused)
-        while True:
-            try:
-                values = next(rows)
-            except StopIteration:
-                return
-            except UnicodeDecodeError as error:  # of a parquet file's own text
-                raise ValueError(f"{refused.where}, behind row {refused.rows:,}: {error}; see errors") from error
+        for values in self.table.rows([*self.columns, *more], refused):
             try:
                 if self.allow_missing and None in values[: len(self.columns)]:
                     self.missing += 1

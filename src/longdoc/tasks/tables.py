@@ -1,8 +1,10 @@
 """Reading tables of rows: parquet, CSV, TSV, JSON, and sets of a hub; and what is wrong in them."""
 
 import csv
+import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -10,6 +12,7 @@ import datasets
 import huggingface_hub
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasets.packaged_modules.csv.csv import CsvConfig
 
 from longdoc.tasks.cache import file_sha256
 from longdoc.tasks.encodings import open_text
@@ -17,7 +20,8 @@ from longdoc.tasks.json_values import json_values
 
 TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
 BATCH = 32  # rows of a table held in memory at a time, each perhaps a book
-BUFFER = 2**20  # bytes of a column read at a time; else it would be all of a row group
+# Of the CSV files of a hub's set: each cell, in up to so many columns, as it stands; else NA is none and 007 is 7.
+AS_TEXT: dict[str, Any] = {"converters": dict.fromkeys(range(1000), str), "keep_default_na": False}
 
 csv.field_size_limit(2**31 - 1)  # a field may be a whole book
 
@@ -139,9 +143,12 @@ def load_hub(name: str, config: str | None, revision: str | None, streaming: boo
     there = Path(name).is_dir() or _reachable(datasets.config.HF_ENDPOINT)
     try:
         with nullcontext() if there else _offline():
-            splits = datasets.load_dataset(name, config, revision=revision, streaming=streaming)
+            builder = _hub_builder(name, config, revision)
+            if not streaming:
+                builder.download_and_prepare()
+            splits = builder.as_streaming_dataset() if streaming else builder.as_dataset()
             # The folder's name holds a hash of the versions of the data files.
-            version = datasets.load_dataset_builder(name, config, revision=revision).cache_dir if streaming else ""
+            version = builder.cache_dir if streaming or Path(name).is_dir() else ""
     except Exception as error:  # of the network, the hub and datasets, of every kind
         why = " ".join(str(error).split())
         if not there:
@@ -153,6 +160,27 @@ def load_hub(name: str, config: str | None, revision: str | None, streaming: boo
         split: HubTable(f"{name}, split {split}", dataset, version and f"{version} {split}")
         for split, dataset in splits.items()
     }
+
+
+def _hub_builder(name: str, config: str | None, revision: str | None) -> datasets.DatasetBuilder:
+    find = partial(datasets.load_dataset_builder, name, config, revision=revision)
+    if Path(name).is_dir():  # of a folder the library's cache does not see that a file has changed
+        find = partial(find, cache_dir=str(Path(datasets.config.HF_DATASETS_CACHE) / _content(Path(name))))
+    if datasets.config.HF_HUB_OFFLINE:  # what was downloaded does not say from which kind of files
+        try:
+            return find(**AS_TEXT)
+        except ValueError:
+            return find()
+    builder = find()
+    return find(**AS_TEXT) if isinstance(builder.config, CsvConfig) else builder
+
+
+def _content(folder: Path) -> str:
+    """A hash of the names and contents of the files below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)} {file_sha256(path)} ".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:20]
 
 
 def _reachable(address: str) -> bool:
@@ -220,7 +248,7 @@ def _class_names(features: datasets.Features, column: str) -> list[str] | None:
 
 def _parquet(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, buffer_size=BUFFER)
+        return pq.ParquetFile(path, memory_map=True)  # what is compressed, perhaps all of it, need not be in memory
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
 
@@ -240,7 +268,14 @@ def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...
 
 def _batch_rows(batches: Iterator[Any], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
-        yield from zip(*([_image_bytes(v) for v in batch.column(name).to_pylist()] for name in columns), strict=True)
+        yield from zip(*([_image_bytes(v) for v in _cells(batch.column(name))] for name in columns), strict=True)
+
+
+def _cells(column: Any) -> list[Any]:
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:  # not all writers look at what they call text
+        return column.cast(pa.large_binary()).to_pylist()
 
 
 def _image_bytes(value: Any) -> Any:

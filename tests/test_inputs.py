@@ -3,9 +3,11 @@
 import csv
 import json
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hub import write_hub
 
 from longdoc.inputs import Input, Texts, find_table, split_lines
 from longdoc.tasks.base import Task
@@ -86,6 +88,24 @@ def test_a_folder_of_texts(tmp_path):
     (tmp_path / ".trash" / "d.txt").write_text("hidden")
     assert find_table(str(tmp_path)).left_out == 1
     assert read(tmp_path) == (["é\r\n", "marked \x00", ""], ["b.txt", "below/a.txt", "c.txt"])
+
+
+def test_every_file_of_a_folder_is_a_document(tmp_path):
+    for i, text in enumerate(TEXTS):
+        (tmp_path / f"{i:02}.txt").write_bytes(text.encode())
+    assert read(tmp_path)[0] == [text.removeprefix("\ufeff") for text in TEXTS]
+
+
+def test_every_row_of_a_set_of_the_hub_is_a_document(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    columns = {"id": [f"0{i}" for i in range(len(TEXTS))], "text": TEXTS}
+    write_hub(tmp_path / "a", "default", dict.fromkeys(columns, datasets.Value("string")), {"test": columns})
+    assert read(f"hf:{tmp_path / 'a'}") == (TEXTS, columns["id"])
+
+
+def test_an_id_that_is_no_utf_8_can_be_written(tmp_path):
+    (tmp_path / "new.csv").write_bytes(b"id,text\ncaf\xe9,a\n")
+    assert read(tmp_path / "new.csv") == (["a"], ["caf\ufffd"])
 
 
 def test_what_is_not_in_its_encoding_is_named_or_counted(tmp_path):

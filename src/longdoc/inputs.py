@@ -8,7 +8,7 @@ from typing import Any
 from longdoc.tasks.base import Task
 from longdoc.tasks.collection import HUB, find_collection, split_files, visible_files
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
-from longdoc.tasks.encodings import decode
+from longdoc.tasks.encodings import SURROGATE, decode
 from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
 
 IDS = ("id", "file")  # columns whose values are handed on
@@ -125,5 +125,5 @@ class Input:
     def __iter__(self) -> Iterator[str | tuple[str, str]]:
         refused = Refused(self.reader.table.where)
         for texts, ids in self.reader.rows(refused, [self.id] if self.id else []):
-            self.ids += map(str, ids)
+            self.ids += (SURROGATE.sub("\ufffd", str(value)) for value in ids)  # what is handed on must be writable
             yield (texts[0], texts[1]) if self.pairs else "\n\n".join(texts)

@@ -54,10 +54,14 @@ def rows(count=40, names=("a", "b")):
 
 
 class TestInput:
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", [*KINDS, "hub"])
     def test_every_kind_gives_the_texts_as_they_stand(self, make, tmp_path, kind):
         columns = {"text": [*ODD, *ODD], "label": ["x"] * len(ODD) + ["y"] * len(ODD)}
-        task = make(write_kind(tmp_path, kind, columns))
+        if kind == "hub":
+            features = dict.fromkeys(columns, datasets.Value("string"))
+            task = make("hf:" + write_hub(tmp_path / "h", "default", features, {"train": columns}))
+        else:
+            task = make(write_kind(tmp_path, kind, columns))
         found = [row for split in SPLITS for row in labelled(task, split)]
         assert sorted(found) == sorted(zip(*columns.values(), strict=True))
 
@@ -115,6 +119,16 @@ class TestInput:
         assert task.classes == ["pos", "neg"]
         assert labelled(task, "test") == [("?", "neg"), ("!", "pos")]
         assert len(task.documents("validation")) == 2
+
+    @pytest.mark.parametrize("streaming", [False, True])
+    def test_csv_files_of_the_hub_are_read_as_text(self, make, tmp_path, streaming):
+        columns = {"text": ODD, "label": ["1", "0"] * (len(ODD) // 2)}
+        write_rows(tmp_path / "h" / "train.csv", columns)
+        write_rows(tmp_path / "h" / "test.csv", {"text": ["007", "1984"], "label": ["1", "0"]})
+        task = make(f"hf:{tmp_path / 'h'}", streaming=streaming)
+        assert labelled(task, "test") == [("007", "1"), ("1984", "0")]
+        found = [row for split in ("train", "validation") for row in labelled(task, split)]
+        assert sorted(found) == sorted(zip(*columns.values(), strict=True))
 
     def test_a_file_beside_it_may_be_the_test_split(self, make, tmp_path):
         train = write_rows(tmp_path / "train.csv", rows(20))
@@ -223,6 +237,29 @@ class TestEncodings:
         assert sorted(found) == sorted([*whole[:-1], whole[-1] + read])
         assert "1 texts of" in capsys.readouterr().out
 
+    def test_text_that_parquet_takes_on_trust_is_looked_at(self, make, tmp_path):
+        """Some writers do not: pyarrow's reader fails at a cell of bytes that are no UTF-8, and names no row."""
+        whole = [b"caf\xe9" if i == 7 else f"tea {i}".encode() for i in range(20)]
+        offsets = np.cumsum([0, *map(len, whole)], dtype=np.int32)
+        column = pa.StringArray.from_buffers(20, pa.py_buffer(offsets), pa.py_buffer(b"".join(whole)))
+        pq.write_table(pa.table({"text": column, "label": ["a", "b"] * 10}), tmp_path / "rows.parquet")
+        with pytest.raises(ValueError, match=r"^1 of 20 rows are refused; .*rows\.parquet, row 8: text has bytes that"):
+            make(tmp_path / "rows.parquet").classes  # noqa: B018
+        task = make(tmp_path / "rows.parquet", errors="replace")
+        found = [text for split in SPLITS for text in texts(task, split)]
+        assert sorted(found) == sorted(text.decode(errors="replace") for text in whole)
+
+    @pytest.mark.parametrize("column", ["label", "author"])
+    def test_names_that_are_no_utf8_are_told_with_their_row(self, make, tmp_path, column):
+        lines = [f"document {i},{'ab'[i % 2]},{i}\n".encode() for i in range(20)]
+        lines[7] = {"label": b"document 7,\xe9,7\n", "author": b"document 7,b,\xe9\n"}[column]
+        (tmp_path / "rows.csv").write_bytes(b"text,label,author\n" + b"".join(lines))
+        why = (
+            rf"^1 of 20 rows are .*rows\.csv, row 8: the {column} '\ufffd' has bytes that are no UTF-8; errors=replace"
+        )
+        with pytest.raises(ValueError, match=why):
+            make(tmp_path / "rows.csv", group="author", errors="replace").classes  # noqa: B018
+
 
 class TestSplits:
     def test_they_are_recorded_row_by_row(self, make, tmp_path):
@@ -311,6 +348,20 @@ class TestLabels:
         task = make(tmp_path)
         assert task.documents("test").labels.tolist() == [0, 1]
 
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_words_for_nothing_are_names(self, make, tmp_path, kind):
+        names = ["1e3", "1984", "NA", "None", "nan", "null", "true"]
+        task = make(write_kind(tmp_path, kind, rows(70, names)))
+        assert task.classes == names
+        found = [row for split in SPLITS for row in labelled(task, split)]
+        assert sorted(found) == sorted(zip(*rows(70, names).values(), strict=True))
+
+    def test_bytes_are_the_text_that_they_are(self, make, tmp_path):
+        path = write_rows(tmp_path / "rows.parquet", rows(20, [b"a", b"\xc3\xa9"]))
+        assert make(path).classes == ["a", "é"]
+        with pytest.raises(ValueError, match=r"^10 of 20 rows .*row 2: the label '\ufffd' has bytes that are no UTF-8"):
+            make(write_rows(tmp_path / "rows.parquet", rows(20, [b"a", b"\xe9"]))).classes  # noqa: B018
+
     def test_a_numbered_column_means_its_own_names(self, make, tmp_path):
         for split, names, labels in (("train", ["a", "b"], [0, 1] * 10), ("test", ["b", "a"], [0, 1])):
             label = datasets.ClassLabel(names=names)
@@ -364,13 +415,31 @@ class TestLabels:
         [
             ("c", "row 2: the label 'c' is not among the training table's: a, b"),
             (None, "row 2: the label is missing$"),
+            ("", "row 2: the label is missing$"),
             ("-1", "row 2: the label is missing: -1 stands for none"),
+            (-1, "row 2: the label is missing: -1 stands for none"),
         ],
     )
     def test_what_training_does_not_know_is_named_with_file_and_row(self, make, tmp_path, label, why):
         write_rows(tmp_path / "train.jsonl", rows(20))
         write_rows(tmp_path / "test.jsonl", {"text": ["x", "y"], "label": ["a", label]})
         with pytest.raises(ValueError, match=rf"^1 of 2 rows are refused; the first: .*test\.jsonl, {why}"):
+            make(tmp_path).documents("test")
+
+    @pytest.mark.parametrize(
+        ("label", "why"),
+        [
+            (2, "the label '2' is not among the training table's: a, b"),
+            (-1, "the label is missing: -1 stands for none"),
+            ("pos", "the label 'pos' is not among the training table's: a, b"),
+        ],
+    )
+    def test_a_number_of_no_class_is_named_with_file_and_row(self, make, tmp_path, label, why):
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["a", "b"])})
+        table = pa.table({"text": [f"t{i}" for i in range(20)], "label": [0, 1] * 10})
+        pq.write_table(table.cast(features.arrow_schema), tmp_path / "train.parquet")
+        write_rows(tmp_path / "test.csv", {"text": "xyz", "label": [1, 1.0, label]})
+        with pytest.raises(ValueError, match=rf"^1 of 3 rows are refused; the first: .*test\.csv, row 3: {why}"):
             make(tmp_path).documents("test")
 
     def test_kinds_that_are_mixed_are_explained(self, make, tmp_path):
@@ -452,6 +521,7 @@ class TestBadInput:
             (rows(0), {}, r"rows\.csv has no rows"),
             (rows(9, ["a"]), {}, r"rows\.csv: label holds one class only, a; it takes two"),
             (rows(9, "abcdefghi"), {}, r"rows\.csv has 9 documents of 9 classes, by label: there must be several"),
+            (rows(3), {"labels": "abcd"}, r"rows\.csv has 3 documents of 4 classes, by label: there must be several"),
             (rows(9), {"text": "txt"}, r"rows\.csv has the columns text, label; it lacks txt: see task\.text"),
             (rows(9), {"label": "lbl"}, r"rows\.csv has the columns text, label; it lacks lbl: see task\.label"),
             (rows(9), {"group": "who"}, r"rows\.csv has the columns text, label; it lacks who: see task\.group"),

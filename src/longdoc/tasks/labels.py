@@ -7,19 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longdoc.tasks.encodings import SURROGATE, decode
+
 SHOWN = 20  # classes named in a message
 MISSING = ("", "-1")  # names that stand for no label
 
 
 def label_name(value: Any, missing: Collection[str] = MISSING) -> str:
-    """A label as text, whole numbers without a point; raises ValueError for one that is ``missing``."""
+    """A label as text, whole numbers without a point; raises ValueError for one that is ``missing``, or no text."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    name = "" if value is None or value != value else str(value)
+    name = "" if value is None or value != value else str(decoded(value))
     if name in missing:
         why = ": -1 stands for none unless task.labels names it, as [-1, 1] does" if name else ""
         raise ValueError(f"the label is missing{why}")
+    check_utf8("the label", name)
     return name
+
+
+def decoded(value: Any) -> Any:
+    """A value, of bytes, as which some parquet files hold text, the text."""
+    return decode(value) if isinstance(value, bytes) else value
+
+
+def check_utf8(what: str, text: str) -> None:
+    """Raises ValueError for a label, or what else is no document, with bytes that are no UTF-8."""
+    if SURROGATE.search(text):
+        shown = SURROGATE.sub("\ufffd", text)[:40]
+        raise ValueError(f"{what} {shown!r} has bytes that are no UTF-8; errors=replace is for texts alone")
 
 
 def sense(name: str) -> float | str:

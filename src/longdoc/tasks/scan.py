@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from longdoc.tasks.cache import cached
 from longdoc.tasks.class_names import Kinds, plain
 from longdoc.tasks.columns import TextReader
-from longdoc.tasks.labels import MISSING, label_name
+from longdoc.tasks.labels import MISSING, check_utf8, decoded, label_name
 from longdoc.tasks.tables import Refused
 
 VERSION = 1
@@ -98,6 +98,7 @@ def _read(
                 blank = of_group[0] is None or of_group[0] == ""
                 if blank and grouped:
                     raise ValueError(f"{group} is missing: it says which documents stay together")
+                check_utf8(f"the {group}", str(of_group[0]))
                 found.groups.append(None if blank else str(of_group[0]))
         except ValueError as error:
             refused.add(str(error))
@@ -108,6 +109,7 @@ def _read(
 
 
 def _values(value: Any, separator: str | None) -> list[Any]:
+    value = decoded(value)
     if isinstance(value, dict):
         raise ValueError("the label is an object, not a name or a list of names")
     if isinstance(value, list):

@@ -103,11 +103,13 @@ def test_a_resumed_run_begins_with_the_next_batch(make, accumulate):
         assert torch.equal(actual["index"], expected["index"])
 
 
-def test_worker_processes_change_nothing(make):
-    alone = list(islice(make().train_dataloader(), 6))
-    loader = make(workers=2).train_dataloader()
-    together = list(islice(loader, 6))
-    for actual, expected in zip(together, alone, strict=True):
+@pytest.mark.parametrize("split", ["train", "test"])
+def test_worker_processes_change_nothing(make, split):
+    def batches(workers):
+        task = make(workers=workers)
+        return islice(task.train_dataloader() if split == "train" else task.test_dataloader(), 6)
+
+    for actual, expected in zip(batches(2), batches(0), strict=True):
         assert torch.equal(actual["ids"], expected["ids"])
         assert torch.equal(actual["index"], expected["index"])
 

@@ -9,10 +9,22 @@ import tempfile
 import time
 from pathlib import Path
 
+import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from longdoc.tasks.cache import PROJECT, UNLABELLED, Documents, cached, file_sha256, resolve, save_documents, save_pairs
+from longdoc.tasks.cache import (
+    PROJECT,
+    TEXTS,
+    UNLABELLED,
+    Documents,
+    cached,
+    file_sha256,
+    resolve,
+    save_documents,
+    save_pairs,
+)
 
 KEY = {"task": "t", "size": 3}
 
@@ -179,10 +191,16 @@ def test_rows_and_labels_are_those_that_were_saved(tmp_path):
         assert found.ids(row).tolist() == expected.tolist()
 
 
+def test_places_of_ids_are_numbers_of_64_bits(tmp_path):
+    """Those of 32 end at two billion tokens a split, a few gigabytes of text."""
+    save_documents(tmp_path / "documents", [np.arange(3)], [0], 10)
+    save_pairs(tmp_path / "pairs", [(np.arange(3), np.arange(2), 0)], 10)
+    for found in (Documents(tmp_path / "documents").dataset, datasets.load_from_disk(str(tmp_path / "pairs" / TEXTS))):
+        assert found.data.column("ids").type == pa.large_list(pa.uint8())
+
+
 def test_rows_are_found_across_the_files_of_a_large_data_set(tmp_path):
     """Large data sets are saved in several files, which come back as chunks."""
-    import datasets
-
     rows = [list(range(row, row + row % 5)) for row in range(23)]
     save_documents(tmp_path / "one", [np.array(row, dtype=int) for row in rows], list(range(23)), 100)
     datasets.load_from_disk(str(tmp_path / "one")).save_to_disk(str(tmp_path / "many"), num_shards=4)
@@ -221,8 +239,6 @@ def test_every_label_of_documents_is_theirs(tmp_path):
 
 @pytest.mark.parametrize("classes", [1, 3, 300])
 def test_labels_of_many_classes_are_stored_as_bits(tmp_path, classes):
-    import datasets
-
     labels = np.random.default_rng(0).random((23, classes)) < 0.3
     save_documents(tmp_path / "one", [np.arange(2)] * 23, labels, 10, classes)
     datasets.load_from_disk(str(tmp_path / "one")).save_to_disk(str(tmp_path / "many"), num_shards=4)

@@ -1,16 +1,17 @@
 """Score checkpoints:  python scripts/evaluate.py CHECKPOINT... [--split test] [--data PATH] [--output FILE]
-                                                        [--predictions FILE] [--max-length N...] [--plot PNG]
 
 Needs nothing but the files: model, labels and tokenizer come out of each checkpoint. The data is the run's own,
 found relative to the project, else --data. Scores are computed in float32 and not compiled, as train.py's are, and
-written as JSON with the same metric names. Of a checkpoint that fails there is the error. The predictions of one
-checkpoint are rows as scripts/predict.py writes them, in the split's order, with the expected label.
+written as JSON with the same metric names. Of a checkpoint that fails there is the error; all others are compared
+with the first of them, document by document. Predictions are rows as scripts/predict.py writes them, in the split's
+order, with the expected label; of several checkpoints, or ways to read, the files are NAME-1, NAME-2 and so on.
 """
 
 import argparse
 import json
 import sys
-import time
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,96 +20,90 @@ import longdoc.caches  # noqa: F401  # isort: skip
 from rich.console import Console
 from rich.padding import Padding
 
-from longdoc.errors import one_sentence
-from longdoc.evaluation import evaluate
-from longdoc.export import load
-from longdoc.prediction import names, predictions, tokens_of
-from longdoc.prediction_files import check_suffix, to_rows, write
-from longdoc.results.comparison import variant
-from longdoc.results.lengths import by_length, length_table
-from longdoc.results.metrics import absent, class_table, metrics_text, per_class
+from longdoc.export import Loaded, load
+from longdoc.latency import latency, latency_table, memory_point
+from longdoc.prediction_files import check_suffix, write_whole
+from longdoc.results.paired import Decided, compare_with, paired_view
 from longdoc.results.plot import plot_lengths
-from longdoc.results.record import mixing, plain
-from longdoc.tasks.base import SPLITS, Task
+from longdoc.results.record import plain
+from longdoc.results.summary import Scored, full_view, reading, short_names, summary_table
+from longdoc.scoring import PREFIX, Reading, score
+from longdoc.tasks.base import SPLITS, TRUNCATIONS, Task
 from longdoc.tasks.collection import HUB
-from longdoc.training.scores import Scores, TokenScores
 
-PREFIX = {"train": "train", "validation": "val", "test": "test"}
-
-
-def score(
-    path: Path, split: str, data: str | None, trusted: list[str], predicted: Path | None = None, read: str | None = None
-) -> dict[str, Any]:
-    """The record of one checkpoint on one split, or what was wrong with it; predictions go to ``predicted``.
-
-    read: how many tokens of each document, the first, or ``whole``; None: as in training.
-    """
-    record: dict[str, Any] = {"checkpoint": str(path), "split": split, "read": read, "error": None}
-    start = time.monotonic()
-    try:
-        loaded = load(path, trusted)
-        length = int(read) if read and read != "whole" else None
-        task = loaded.task(data, length, whole=read == "whole", head=length is not None)
-        task.documents(split)  # encoded before the clock starts
-        start_scoring = time.monotonic()
-        scores = evaluate(loaded, task, split)
-        scoring = time.monotonic() - start_scoring
-        there, seen = tokens_of(task, split)
-        if predicted is not None:
-            write_predictions(task, split, scores, predicted)
-        record |= {
-            "task": loaded.config["choices"]["task"],
-            "variant": variant(mixing(loaded.config) | {"config": loaded.config}),
-            **mixing(loaded.config),
-            "step": loaded.step,
-            "rows": scores.rows,
-            "temperature": loaded.model.temperature,
-            "metrics": {f"{PREFIX[split]}/{name}": value for name, value in scores.metrics().items()},
-            "per_class": per_class(task.classes, scores.per_class()),
-            "precision": "32-true",
-            "compiled": False,
-            "by_length": by_length(there, seen, scores.right().numpy()) if isinstance(scores, Scores) else [],
-            "max_length": None if task.truncation == "none" else task.max_length,
-            "tokens": int(there.sum()),
-            "tokens_read": int(seen.sum()),
-            "tokens_per_second": int(seen.sum()) / scoring,
-            "scoring_seconds": scoring,
-            "seconds": time.monotonic() - start,
-        }
-    except Exception as error:
-        record["error"] = one_sentence(error)
-    return record
+console = Console(markup=False, highlight=False, soft_wrap=True)
 
 
-def write_predictions(task: Task, split: str, scores: Scores | TokenScores, path: Path) -> None:
-    """One row a document; raises ValueError if tokens are what has labels."""
-    if not isinstance(scores, Scores):
-        raise ValueError(f"--predictions: {task.name} labels tokens, not documents")
-    labels = task.documents(split).labels
-    expected = [names(task, row) for row in labels] if task.multi_label else [task.classes[label] for label in labels]
-    write(to_rows(predictions(task, split, scores), expected=expected), path)
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("checkpoint", nargs="+", type=Path)
+    add("--split", choices=SPLITS, default="test")
+    add("--data", help="where the task's data lies, if not where it lay in training; of task=documents also hf:NAME")
+    add("--trust", action="append", default=[], metavar="MODULE",
+        help="a module of your own, here or on PYTHONPATH, that checkpoints may build from")  # fmt: skip
+    add("--output", type=Path, metavar="FILE", help="JSON; by default beside the first checkpoint that was scored")
+    add("--predictions", type=Path, metavar="FILE", help=".jsonl, .csv or .parquet")
+    add("--max-length", nargs="+", metavar="N|whole",
+        help="score the first N tokens of each document alone, for each N, or the whole of it")  # fmt: skip
+    add("--truncation", nargs="+", choices=TRUNCATIONS, metavar="WORD",
+        help=f"what is read of documents longer than is seen at once: {', '.join(TRUNCATIONS)}")  # fmt: skip
+    add("--latency", nargs="+", type=int, default=[], metavar="N",
+        help="also the time and memory that one document of N tokens takes")  # fmt: skip
+    add("--plot", type=Path, metavar="PNG", help="accuracy and tokens/s against the tokens read")
+    add("--memory-point", nargs=2, help=argparse.SUPPRESS)  # in a child process
+    options = parser.parse_args()
+    for length in options.max_length or ():
+        if length != "whole" and not (length.isdecimal() and int(length)):
+            parser.error(f"--max-length {length} is neither a number of tokens nor whole")
+    for length, truncation in product(options.max_length or (), options.truncation or ()):
+        if (length == "whole") != (truncation == "none"):
+            parser.error(f"--max-length {length} and --truncation {truncation} contradict each other")
+    if any(tokens < 1 for tokens in options.latency):
+        parser.error(f"--latency {min(options.latency)}: a document has at least 1 token")
+    if options.predictions is not None:
+        try:
+            check_suffix(options.predictions)
+        except ValueError as error:
+            parser.error(f"--predictions: {error}")
+    if options.data is not None and not options.data.startswith(HUB):
+        options.data = str(Path(options.data).resolve())
+    return options
 
 
-def show(record: dict[str, Any], console: Console) -> None:
-    """The checkpoint, its metrics and its classes."""
-    console.print(record["checkpoint"], style="bold")
-    if record["error"]:
-        console.print(f"  {record['error']}", style="red")
+def ways(options: argparse.Namespace) -> list[Reading]:
+    """Every way to read that is asked for; so many first tokens alone, where nothing is said of truncation."""
+    found = []
+    for truncation, length in product(options.truncation or [None], options.max_length or [None]):
+        tokens = None if length in (None, "whole") else int(length)
+        found.append(Reading(tokens, "none" if length == "whole" else truncation or (tokens and "head")))
+    return found
+
+
+def costs(path: Path, how: Reading, options: argparse.Namespace, loaded: Loaded, task: Task) -> dict[str, Any]:
+    """``latency``, if it is asked for."""
+    if not options.latency:
+        return {}
+    words = [word for module in options.trust for word in ("--trust", module)]
+    words += [] if how.max_length is None else ["--max-length", str(how.max_length)]
+    words += [] if how.truncation is None else ["--truncation", how.truncation]
+    child = [sys.executable, __file__, str(path), *words, "--memory-point"]
+    return {"latency": latency(loaded, task, options.latency, child, str(path))}
+
+
+def compare(records: list[Scored], decided: list[Decided | None], names: list[str]) -> None:
+    """Tells of each record, and shows, how it differs from the first that was scored."""
+    known = [(record, found, name) for record, found, name in zip(records, decided, names, strict=True) if found]
+    if len(known) < 2:
         return
-    metrics = metrics_text(record["metrics"], PREFIX[record["split"]])
-    console.print(f"  {record['task']}, {record['variant']}, {record['rows']:,} rows: {metrics}")
-    if record["read"]:
-        first = "whole documents" if record["read"] == "whole" else f"first {int(record['read']):,} tokens"
-        share = record["tokens_read"] / max(record["tokens"], 1)
-        console.print(f"  {first}: {share:.1%} of all tokens, {record['tokens_per_second'] / 1000:,.1f}k tokens/s")
-    columns = record["per_class"]
-    if columns and (of_classes := class_table(columns)):
-        console.print(Padding(of_classes, (0, 0, 0, 2)))
-        if missing := absent(columns):
-            console.print(f"  in no document of the {record['split']} split: {', '.join(missing)}")
+    (first, base, name), *others = known
+    found = compare_with(base, [of for _, of, _ in others])
+    for (record, _, _), comparison in zip(others, found, strict=True):
+        record["paired"] = {"with": first["checkpoint"], "reading": reading(first), **comparison}
+    console.print(paired_view(name, [other for _, _, other in others], found))
 
 
-def point(record: dict[str, Any]) -> dict[str, Any]:
+def point(record: Scored) -> dict[str, Any]:
     """What the picture shows of a record."""
     (accuracy,) = [value for name, value in record["metrics"].items() if name.endswith("/accuracy")]
     each = record["tokens_read"] / record["rows"]
@@ -116,58 +111,57 @@ def point(record: dict[str, Any]) -> dict[str, Any]:
     return kept | {"name": record["variant"], "accuracy": accuracy, "tokens_per_document": each}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", nargs="+", type=Path)
-    parser.add_argument("--split", choices=SPLITS, default="test")
-    parser.add_argument(
-        "--data", help="where the task's data lies, if not where it lay in training; of task=documents also hf:NAME"
-    )
-    told = "a module of your own, here or on PYTHONPATH, that checkpoints may build from"
-    parser.add_argument("--trust", action="append", default=[], metavar="MODULE", help=told)
-    parser.add_argument("--output", type=Path, help="JSON file; by default beside the first checkpoint")
-    parser.add_argument("--predictions", type=Path, metavar="FILE", help=".jsonl, .csv or .parquet; of one checkpoint")
-    lengths = "score the first N tokens of each document alone, for each N, or the whole of it"
-    parser.add_argument("--max-length", nargs="+", metavar="N|whole", help=lengths)
-    parser.add_argument("--plot", type=Path, metavar="PNG", help="accuracy and tokens/s against the tokens read")
-    options = parser.parse_args()
-    for read in options.max_length or ():
-        if read != "whole" and not (read.isdecimal() and int(read)):
-            parser.error(f"--max-length {read} is neither a number of tokens nor whole")
-    if options.predictions is not None:
-        if len(options.max_length or ()) > 1:
-            parser.error("--predictions are of one --max-length")
-        if len(options.checkpoint) > 1:
-            parser.error("--predictions are of one checkpoint")
-        try:
-            check_suffix(options.predictions)
-        except ValueError as error:
-            parser.error(f"--predictions: {error}")
-    local = options.data is not None and not options.data.startswith(HUB)
-    data = str(Path(options.data).resolve()) if local else options.data
-    records = [
-        score(path, options.split, data, options.trust, options.predictions, read)
-        for path in options.checkpoint
-        for read in options.max_length or [None]
-    ]
-    console = Console(markup=False, highlight=False, soft_wrap=True)
-    for record in records:
-        show(record, console)
-        if of_lengths := length_table(record.get("by_length", [])):
-            console.print(of_lengths)
-    first: Path = options.checkpoint[0]
-    output = options.output or first.with_suffix(f".{options.split}.json")
+def write(records: list[Scored], options: argparse.Namespace) -> None:
+    """All records as JSON, by default beside the first checkpoint that was scored."""
+    there = [Path(record["checkpoint"]) for record in records if not record["error"]]
+    beside = [path.resolve() if path.is_dir() else path for path in there if path.exists()]  # one may be the hub's
+    if options.output is None and not beside:
+        console.print("not written: none of the checkpoints here could be scored, and no --output FILE is given")
+        return
+    output = options.output or beside[0].with_suffix(f".{options.split}.json")
+    text = json.dumps(plain(records), indent=2) + "\n"
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(json.dumps(plain(records), indent=2) + "\n")
+        write_whole(output, lambda path: path.write_text(text))
     except OSError as error:
         sys.exit(f"evaluate.py: the results cannot be written to {output}: {error.strerror}")
     console.print(f"written to {output}")
+
+
+def main() -> int:
+    options = arguments()
+    if options.memory_point:
+        loaded = load(options.checkpoint[0], options.trust)
+        print(json.dumps(memory_point(loaded, loaded.task(None, *ways(options)[0]), int(options.memory_point[1]))))
+        return 0
+    jobs = [*product(options.checkpoint, ways(options))]
+    records, decided = [], []
+    for number, (path, how) in enumerate(jobs, 1):
+        predicted: Path | None = options.predictions
+        if predicted and len(jobs) > 1:
+            predicted = predicted.with_stem(f"{predicted.stem}-{number}")
+        more = partial(costs, path, how, options)
+        record, found = score(path, options.split, how, options.data, options.trust, predicted, more)
+        console.print(full_view(record, PREFIX[options.split]))
+        if "latency" in record:
+            console.print(Padding(latency_table(record["latency"]), (0, 0, 0, 2)))
+        records.append(record)
+        decided.append(found)
+    if len(jobs) > 1:
+        names = short_names([str(path) for path, _ in jobs])
+        if len(ways(options)) > 1:
+            names = [f"{name}, {reading(record)}" for name, record in zip(names, records, strict=True)]
+        console.print(summary_table(records, names, PREFIX[options.split]))
+        compare(records, decided, names)
+    write(records, options)
     if options.plot:
         plot_lengths([point(record) for record in records if not record["error"]], options.plot)
         console.print(f"drawn in {options.plot}")
-    return 1 if any(record["error"] for record in records) else 0
+    failed = any(record["error"] or any(of["error"] for of in record.get("latency", [])) for record in records)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from commands import PROJECT
 from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
+from omegaconf import OmegaConf, open_dict
 
 from longdoc.export import PREFIX, VERSION, build_classifier
 
@@ -16,8 +16,11 @@ OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", repl
 def write_checkpoint(path: Path, task: str, *words: str, classes: list[str], **state: Any) -> Path:
     """Of bytes, unless ``state`` says otherwise; weights are large enough for documents to differ."""
     with initialize_config_dir(str(PROJECT / "conf"), version_base="1.3"):
-        config = OmegaConf.to_container(compose("train", [f"task={task}", "encoder.width=16", *words]), resolve=True)
-    config["choices"] = {"task": task}
+        composed = compose("train", [f"task={task}", "encoder.width=16", *words], return_hydra_config=True)
+    choices = dict(composed.hydra.runtime.choices)
+    with open_dict(composed):
+        del composed["hydra"]
+    config = OmegaConf.to_container(composed, resolve=True) | {"choices": choices}
     torch.manual_seed(0)
     known = {"classes": classes, "vocab_size": 257, "numbered": False} | state
     model = build_classifier(config, known["vocab_size"], len(classes))

@@ -141,23 +141,21 @@ class Loaded(ModelHubMixin):
             why = " ".join(str(error).split())
             raise OSError(f"{repo_id} was not pushed ({why}); it needs the network, and `hf auth login`") from error
 
-    def task(
-        self, data: str | None = None, max_length: int | None = None, whole: bool = False, head: bool = False
-    ) -> Task:
+    def task(self, data: str | None = None, max_length: int | None = None, truncation: str | None = None) -> Task:
         """The run's task with the checkpoint's labels and encoding.
 
-        data: read in place of the run's. max_length: tokens that a model sees at once, in place of the run's.
-        whole: it sees whole documents at once. head: of each the first ``max_length`` tokens alone.
+        data: read in place of the run's. max_length: tokens that a model sees at once, and truncation: what it sees of
+        longer documents (``none``: whole ones at once), both in place of the run's.
         """
         config = dict(self.config["task"])
-        if max_length is not None or whole:  # as many tokens a batch as before, and at least one row
+        if max_length is not None or truncation == "none":  # as many tokens a batch as before, and at least one row
             tokens = config.get("batch_tokens") or config["batch_rows"] * config["max_length"]
             least = (max_length or 0) * (2 if self.config.get("interaction") else 1)
             config |= {"batch_rows": None, "batch_tokens": max(tokens, least)}
         if max_length is not None:
             config["max_length"] = max_length
-        if whole or head:
-            config["truncation"] = "none" if whole else "head"
+        if truncation is not None:
+            config["truncation"] = truncation
         if data is not None and "path" in config:
             if data != config["path"]:  # another set has other configurations and commits
                 config |= {"config": None, "revision": None}

@@ -76,7 +76,7 @@ def predict(
 
 def task_of_texts(loaded: Loaded, max_length: int | None = None, whole: bool = False) -> Task:
     """The checkpoint's task, if it classifies texts; raises TypeError or ValueError if it does not."""
-    task = loaded.task(max_length=max_length, whole=whole)
+    task = loaded.task(max_length=max_length, truncation="none" if whole else None)
     if task.tokenizer and task.token_labels:
         raise ValueError(f"a checkpoint of task={task.name} classifies tokens, not documents")
     return task

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from checkpoints import write_checkpoint
 from commands import record, run, train, write_books
 
 
@@ -45,29 +46,75 @@ def test_a_new_process_with_the_file_alone_gets_the_same_metrics(variant, data, 
     assert [row["row"] for row in rows] == list(range(6))
 
 
-def test_a_broken_checkpoint_is_a_row_with_its_error(data, tmp_path):
-    (tmp_path / "work").mkdir()
-    folder = train("trainer.max_steps=2", "logger=csv", data=data, cwd=tmp_path / "work")
-    broken = tmp_path / "broken.ckpt"
-    broken.write_bytes(b"not a checkpoint")
-    good = folder / "checkpoints" / "last.ckpt"
-    done = run("scripts/evaluate.py", str(broken), str(good), "gone.ckpt", "--output", "out.json", cwd=tmp_path)
-    assert done.returncode == 1
-    results = json.loads((tmp_path / "out.json").read_text())
+@pytest.fixture(scope="module", name="made")
+def _made(tmp_path_factory) -> Path:
+    """A folder with two checkpoints, a.ckpt and b/b.ckpt, and the six documents that they are scored on."""
+    folder = tmp_path_factory.mktemp("made")
+    data = write_books(folder / "data")
+    words = ("task.source=local", f"task.data={data}", f"task.cache={data}/cache", "encoder.positions=none")
+    words = (*words, "task.max_length=32", "task.batch_tokens=256")
+    for path, pooling in (("a.ckpt", "mean"), ("b/b.ckpt", "max")):
+        more = (*words, f"pooling={pooling}")
+        write_checkpoint(folder / path, "text", *more, classes=["austen", "melville", "shelley"])
+    return folder
+
+
+def test_several_checkpoints_stand_beside_one_another_and_broken_ones_are_rows(made):
+    (made / "broken.ckpt").write_bytes(b"not a checkpoint")
+    paths = ["broken.ckpt", "gone/best.ckpt", "a.ckpt", "b/b.ckpt"]
+    done = run("scripts/evaluate.py", *paths, "--predictions", "p.jsonl", cwd=made)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert not (made / "gone").exists()
+    results = json.loads((made / "a.test.json").read_text())  # beside the first that was scored
     assert "is not a checkpoint of longdoc" in results[0]["error"]
-    assert results[1]["error"] is None
-    assert "is not there" in results[2]["error"]
+    assert "is not there" in results[1]["error"]
+    first, second = results[2:]
+    assert (first["error"], second["error"], "paired" in first) == (None, None, False)
+    right = [
+        [row["label"] == row["expected"] for row in map(json.loads, (made / f"p-{i}.jsonl").open())] for i in (3, 4)
+    ]
+    paired = second["paired"]
+    assert (paired["with"], paired["documents"]) == ("a.ckpt", 6)
+    assert paired["difference"] == pytest.approx((sum(right[1]) - sum(right[0])) / 6)
+    assert paired["gained"] == sum(b and not a for a, b in zip(*right, strict=True))
+    lines = [line.split() for line in done.stdout.splitlines()]
+    rows = {line[0]: line[1:] for line in lines if line and line[0] in paths}
+    assert rows["broken.ckpt"][:1] == ["failed"]
+    assert rows["a.ckpt"][:2] == ["elu", f"{first['metrics']['test/accuracy']:.3f}"]
+    assert max(map(len, done.stdout.split("against a.ckpt")[1].splitlines()[1:-1])) <= 80
 
 
-def test_one_checkpoint_scored_on_more_and_more_of_each_document(data, tmp_path):
-    (tmp_path / "work").mkdir()
-    folder = train("encoder.positions=none", "trainer.max_steps=2", "logger=csv", data=data, cwd=tmp_path / "work")
-    command = [str(folder / "checkpoints" / "last.ckpt"), "--max-length", "8", "32", "whole", "--plot", "p.png"]
-    done = run("scripts/evaluate.py", *command, "--output", "out.json", cwd=tmp_path)
+def test_where_nothing_could_be_scored_nothing_is_written(tmp_path):
+    done = run("scripts/evaluate.py", "outputs/gone.ckpt", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "not written: none of the checkpoints here could be scored" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_checkpoint_read_in_several_ways_and_what_that_costs(made):
+    command = ["a.ckpt", "--max-length", "8", "32", "whole", "--plot", "p.png", "--output", "out.json"]
+    done = run("scripts/evaluate.py", *command, cwd=made)
     assert done.returncode == 0, done.stdout + done.stderr
-    results = json.loads((tmp_path / "out.json").read_text())
+    results = json.loads((made / "out.json").read_text())
     assert [found["max_length"] for found in results] == [8, 32, None]
     read = [found["tokens_read"] for found in results]
     assert read[0] == 8 * 6
     assert read[0] < read[1] < read[2] == results[2]["tokens"]
-    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    assert [found["paired"]["reading"] for found in results[1:]] == ["head 8", "head 8"]
+    assert (made / "p.png").read_bytes().startswith(b"\x89PNG")
+
+    words = ("--truncation", "windows", "--max-length", "16", "--latency", "100", "--output", "out.json")
+    done = run("scripts/evaluate.py", "a.ckpt", *words, cwd=made)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (found,) = json.loads((made / "out.json").read_text())
+    assert (found["truncation"], found["max_length"]) == ("windows", 16)
+    (point,) = found["latency"]
+    assert (point["tokens"], point["read"], point["error"]) == (100, 100, None)
+    assert point["min"] <= point["seconds"] <= point["max"]
+    assert point["memory"]["peak_bytes"] >= point["memory"]["idle_bytes"] > 0
+
+
+def test_what_contradicts_is_refused_before_anything_is_read(tmp_path):
+    done = run("scripts/evaluate.py", "a.ckpt", "--max-length", "8", "--truncation", "none", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].endswith("--max-length 8 and --truncation none contradict each other")

@@ -14,7 +14,7 @@ from sklearn.metrics import (
 )
 from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
 
-from longdoc.training.scores import MultiLabelScores, Scores, TokenScores, calibration_error
+from longdoc.training.scores import MultiLabelScores, Scores, TokenScores
 
 DOCUMENTS, CLASSES, ABSENT = 40, 5, 3
 
@@ -115,12 +115,15 @@ def test_a_split_without_any_label_has_no_map_but_a_loss():
 
 @pytest.mark.parametrize("size", [1, 3, DOCUMENTS])
 def test_scores_of_one_label_are_those_of_scikit_learn_at_any_batch_size(size):
+    """Nine of ten documents are of class 0, one is of class 1; class 2 is predicted alone, class 3 not even that."""
     generator = torch.Generator().manual_seed(1)
-    labels = torch.multinomial(torch.tensor([0.7, 0.2, 0.1, 0.0]), DOCUMENTS, True, generator=generator)
+    labels = (torch.arange(DOCUMENTS) % 10 == 7).long()
     logits = 2 * torch.randn(DOCUMENTS, 4, generator=generator) + 2 * torch.eye(4)[labels]
+    logits[:, 3] -= 100
     scores = feed(Scores(4), logits, labels, size)
     probabilities = logits.double().softmax(-1)
     truth, predicted = labels.numpy(), probabilities.argmax(-1).numpy()
+    assert (np.bincount(truth).tolist(), set(predicted)) == ([36, 4], {0, 1, 2})
     assert scores.metrics() == pytest.approx(
         {
             "loss": log_loss(truth, probabilities.numpy(), labels=range(4)),
@@ -130,21 +133,18 @@ def test_scores_of_one_label_are_those_of_scikit_learn_at_any_batch_size(size):
         },
         abs=1e-6,
     )
+    assert scores.counts().f1_micro == pytest.approx(f1_score(truth, predicted, average="micro"))
     expected = precision_recall_fscore_support(truth, predicted, labels=range(4), zero_division=np.nan)
     for name, column in zip(("precision", "recall", "f1", "support"), expected, strict=True):
         assert scores.per_class()[name] == pytest.approx(column.tolist(), nan_ok=True)
     torch.testing.assert_close(scores.probabilities()[1], probabilities, atol=1e-6, rtol=0)
 
 
-def test_the_calibration_error_by_hand():
-    """Certain and right twice, certain and wrong once: |3 - 2| / 5; 0.5 and right twice: |1 - 2| / 5."""
-    confidence = torch.tensor([1.0, 1.0, 1.0, 0.5, 0.5])
-    right = torch.tensor([True, False, True, True, True])
-    assert calibration_error(confidence, right) == pytest.approx(2 / 5)
-
-
-def test_the_calibration_error_of_a_run_that_went_wrong_is_nan_and_no_index_error():
-    assert math.isnan(calibration_error(torch.tensor([math.nan, 0.5]), torch.tensor([True, False])))
+def test_who_always_says_the_larger_class_is_right_in_nine_of_ten():
+    labels = (torch.arange(DOCUMENTS) % 10 == 7).long()
+    found = feed(Scores(3), torch.tensor([[1.0, 0.0, 0.0]]).expand(DOCUMENTS, 3), labels, 7).metrics()
+    assert found["accuracy"] == 0.9
+    assert found["f1_macro"] == pytest.approx((2 * 36 / 76 + 0) / 2)
 
 
 def test_the_table_of_classes_of_tokens_is_that_of_scikit_learn():

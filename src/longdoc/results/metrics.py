@@ -43,6 +43,18 @@ def class_table(columns: Columns) -> Table | None:
     return table
 
 
+def reliability_table(bins: Sequence[Mapping[str, Any]]) -> Table | None:
+    """How sure decisions were in the mean of a bin, and how often they came true; None of labelled tokens."""
+    if not bins:
+        return None
+    table = Table(box=None, pad_edge=False)
+    for name in ("confidence", "came true", "decisions"):
+        table.add_column(name, justify="right")
+    for found in bins:
+        table.add_row(_number(found["confidence"], 3), _number(found["accuracy"], 3), f"{found['count']:,}")
+    return table
+
+
 def _cell(value: float | None) -> str:
     return str(value) if isinstance(value, int) else _number(value, 3)
 

@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torchmetrics.functional.classification import multilabel_average_precision
 
+from longdoc.training.reliability import calibration_error
+
 Batch = dict[str, Any]
-BINS = 15  # of the expected calibration error (Guo et al. 2017, arXiv:1706.04599)
 THRESHOLD = 0.5  # from which probability on a document has a label, where nothing better is known
 
 
@@ -17,16 +18,6 @@ def label_weights(batch: Batch) -> Tensor:
     """What each label counts in a loss, in the labels' shape (B,), (B, N) or (B, C): 0 for missing rows and labels."""
     label = batch["label"]
     return batch["weight"].reshape(-1, *[1] * (label.ndim - 1)) * (label >= 0)
-
-
-def calibration_error(confidence: Tensor, right: Tensor) -> float:
-    """The expected calibration error of confidences (n,) in [0, 1] of which ``right`` (n,) were right: the mean of
-    |confidence - accuracy| over 15 equal bins, each weighted by what is in it (Guo et al. 2017, arXiv:1706.04599); nan
-    if a confidence is."""
-    confidence = confidence.double()
-    bins = (confidence.nan_to_num() * BINS).long().clamp(max=BINS - 1)
-    gaps = torch.zeros(BINS, dtype=torch.float64).index_add_(0, bins, confidence - right.double())
-    return (gaps.abs().sum() / len(confidence)).item()
 
 
 class Counts(NamedTuple):
@@ -103,13 +94,22 @@ class Scores:
 
     def right(self) -> Tensor:
         """Whether each document (D,) seen, in row order, was given its class; of several, all of them and no other."""
+        labels, predicted = self.decisions()
+        return predicted == labels
+
+    def decisions(self) -> tuple[Tensor, Tensor]:
+        """The class (D,) of each document seen, in row order, and the one that it is given."""
         _, labels, log_probabilities = self.documents()
-        return log_probabilities.argmax(-1) == labels
+        return labels, log_probabilities.argmax(-1)
+
+    def certainty(self) -> tuple[Tensor, Tensor]:
+        """The probability (n,) of each decision, here of the likeliest class, and whether it came true."""
+        _, _, log_probabilities = self.documents()
+        return log_probabilities.exp().amax(-1), self.right()
 
     def counts(self) -> Counts:
         """How often each class was predicted and there."""
-        _, labels, log_probabilities = self.documents()
-        predicted = log_probabilities.argmax(-1)
+        labels, predicted = self.decisions()
         of = (labels[predicted == labels], predicted, labels)
         return Counts(*(classes.bincount(minlength=self.classes) for classes in of))
 
@@ -120,12 +120,11 @@ class Scores:
     def metrics(self) -> dict[str, float]:
         """loss (nats a document), accuracy (micro), f1_macro, and ece, the calibration error of the likeliest class."""
         _, labels, log_probabilities = self.documents()
-        confidence, right = log_probabilities.exp().amax(-1), self.right()
         return {
             "loss": F.nll_loss(log_probabilities, labels).item(),
-            "accuracy": right.double().mean().item(),
+            "accuracy": self.right().double().mean().item(),
             "f1_macro": self.counts().f1_macro,
-            "ece": calibration_error(confidence, right),
+            "ece": calibration_error(*self.certainty()),
         }
 
 
@@ -157,6 +156,11 @@ class MultiLabelScores(Scores):
         _, labels, log_odds = self.documents()
         return labels > 0, log_odds.sigmoid() >= self.thresholds
 
+    def certainty(self) -> tuple[Tensor, Tensor]:
+        """The probability of each class of each document, (D·C,), and whether it has it."""
+        _, labels, log_odds = self.documents()
+        return log_odds.sigmoid().flatten(), (labels > 0).flatten()
+
     def right(self) -> Tensor:
         labels, predicted = self.decisions()
         return (labels == predicted).all(-1)
@@ -184,7 +188,6 @@ class MultiLabelScores(Scores):
         """loss (nats a decision), accuracy (of the whole set of labels), f1_micro, f1_macro (of the classes that are
         there or predicted), map (mean average precision of the classes that are there) and ece (of all decisions)."""
         _, labels, log_odds = self.documents()
-        there, _ = self.decisions()
         counts = self.counts()
         return {
             "loss": F.binary_cross_entropy_with_logits(log_odds, labels.double()).item(),
@@ -192,7 +195,7 @@ class MultiLabelScores(Scores):
             "f1_micro": counts.f1_micro,
             "f1_macro": counts.f1_macro,
             "map": self.average_precision().nanmean().item(),
-            "ece": calibration_error(log_odds.sigmoid().flatten(), there.flatten()),
+            "ece": calibration_error(*self.certainty()),
         }
 
 

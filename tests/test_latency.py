@@ -24,9 +24,9 @@ def test_a_document_is_read_as_an_evaluation_reads_it(truncation, windows, read,
     assert reader.seconds() > 0
 
 
-@pytest.mark.parametrize("state", [{}, {"multi_label": True}])
+@pytest.mark.parametrize("state", [{"multi_label": False}, {"multi_label": True}])
 def test_a_pair_is_two_documents_of_that_length(state, tmp_path):
-    words = ("task.path=none", "interaction=full", "task.tokenizer=bytes", "task.truncation=head")
+    words = ("task.path=none", "task.text=[a,b]", "interaction=full", "task.tokenizer=bytes", "task.truncation=head")
     tokenizer = {"kind": "bytes"}
     model = loaded(tmp_path, *words, task="documents", tokenizer=tokenizer, **state)
     reader = Reader(model, model.task(), 20)

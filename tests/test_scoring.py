@@ -57,11 +57,13 @@ def test_all_that_is_said_of_a_checkpoint_fits_together(best, tmp_path):
     assert record["metrics"]["test/ece"] == pytest.approx(error)
 
 
-def test_of_any_number_of_classes_there_is_no_confusion(folder, tmp_path):
-    words = ("task.columns.label=labels",)
+def test_of_any_number_of_classes_there_is_no_confusion(tmp_path):
     labels = [["pos", "neg"], ["neg"], [], ["pos"]] * 3
-    pq.write_table(pa.table({"text": ["a text"] * 12, "labels": labels}), tmp_path / "test.parquet")
-    path = checkpoint(tmp_path / "a.ckpt", tmp_path, *words, multi_label=True)
+    pq.write_table(pa.table({"text": [f"text {i}" for i in range(12)], "label": labels}), tmp_path / "t.parquet")
+    words = (f"task.path={tmp_path}/t.parquet", f"task.test={tmp_path}/t.parquet", f"task.cache={tmp_path}/cache")
+    words = (*WORDS, *words, "task.tokenizer=bytes", "pooling=mean")
+    state = {"multi_label": True, "tokenizer": {"kind": "bytes"}, "columns": {"text": ["text"], "label": "label"}}
+    path = write_checkpoint(tmp_path / "a.ckpt", "documents", *words, classes=CLASSES, **state)
     record, decided = score(path, "test", Reading())
     assert record["error"] is None
     assert record["confusion"] is None

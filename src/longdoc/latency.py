@@ -55,14 +55,14 @@ class Reader:
         """From ids on the CPU to logits there."""
         start = time.perf_counter()
         for batch in self.batches:
-            ids, mask = (None if of is None else of.to(self.device) for of in (batch["ids"], batch["mask"]))
-            whole.logits(self.model, ids, mask).cpu()
+            mask = None if batch["mask"] is None else batch["mask"].to(self.device)
+            whole.logits(self.model, batch["ids"].to(self.device), mask).cpu()
         return time.perf_counter() - start
 
 
 def memory_point(loaded: Loaded, task: Task, tokens: int) -> Point:
     """Peak memory above the idle model while one document is read; to be called in a fresh process."""
-    Reader(loaded, task, 16).seconds()  # loads what loads late
+    Reader(loaded, task, min(16, tokens)).seconds()  # loads what loads late
     reader = Reader(loaded, task, tokens)
     memory = ProcessMemory(reader.device)
     idle = memory.now()

@@ -62,8 +62,9 @@ def full_view(record: Scored, prefix: str) -> Group:
             tables.append(confusion_table(columns["class"], record["confusion"]))
     tables.append(reliability_table(record["reliability"]))
     parts: list[RenderableType] = [Text(record["checkpoint"], "bold")]
-    parts += [Padding(part, (0, 0, 0, 2)) for part in [*map(Text, lines), *filter(None, tables)]]
-    return Group(*parts)
+    parts += [Padding(Text(line), (0, 0, 0, 2)) for line in lines]
+    parts += [Padding(table, (1, 0, 0, 2)) for table in tables if table is not None]
+    return Group(*parts, Text())
 
 
 def summary_table(records: Sequence[Scored], names: Sequence[str], prefix: str) -> Group:

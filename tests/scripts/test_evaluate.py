@@ -1,12 +1,14 @@
 """scripts/evaluate.py: a checkpoint is enough."""
 
 import json
+import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 from checkpoints import write_checkpoint
-from commands import record, run, train, write_books
+from commands import PROJECT, record, run, train, write_books
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,18 @@ def test_one_checkpoint_read_in_several_ways_and_what_that_costs(made):
     assert point["memory"]["peak_bytes"] >= point["memory"]["idle_bytes"] > 0
 
 
-def test_what_contradicts_is_refused_before_anything_is_read(tmp_path):
-    done = run("scripts/evaluate.py", "a.ckpt", "--max-length", "8", "--truncation", "none", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].endswith("--max-length 8 and --truncation none contradict each other")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--max-length 8 --truncation none", "--max-length 8 and --truncation none contradict each other"),
+        ("--max-length whole --truncation head", "--max-length whole and --truncation head contradict each other"),
+        ("--max-length 0", "--max-length 0 is neither a number of tokens nor whole"),
+        ("--latency 5 0", "--latency 0: a document has at least 1 token"),
+        ("--predictions p.txt", "--predictions: p.txt must end in .jsonl, .csv, .parquet"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_read(words, said, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", "a.ckpt", *words.split()])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(PROJECT / "scripts" / "evaluate.py"))["arguments"]()
+    assert capsys.readouterr().err.splitlines()[-1].endswith(said)

@@ -235,6 +235,23 @@ def test_baselines_stand_beside_every_run_on_the_same_documents() -> None:
     assert markdown.count("| *tfidf* | *1* | *0.900* |") == 2
 
 
+def test_a_baseline_stands_beside_runs_of_other_protocols_on_documents_known_to_be_the_same() -> None:
+    def splits(*contents: str | None) -> dict[str, Any]:
+        names = ("train", "validation", "test")
+        return {name: {"rows": 9, "content": content} for name, content in zip(names, contents, strict=True)}
+
+    words = {"attention": None, "feature_map": None, "encoder": None, "max_length": None, "budget": {}}
+    tfidf = made(baseline="tfidf", config_hash="b", splits=splits("a", "b", "c"), **words)
+    groups, _ = compare(
+        [
+            tfidf, made(splits=splits("a", "b", "c")), made(splits=splits("a", "b", "c"), protocol="s4"),
+            made(splits=splits("a", "b", "d"), protocol="skyformer"), made(splits=splits(None, "b", "c"), protocol="x"),
+        ]
+    )  # fmt: skip
+    shown = {group.conditions["protocol"]: [row.variant for row in group.baselines] for group in groups}
+    assert shown == {"longdoc": ["tfidf"], "s4": ["tfidf"], "skyformer": [], "x": []}
+
+
 def test_a_run_of_folds_is_one_row_with_its_interval() -> None:
     def fold(accuracy: float) -> Record:
         return made(accuracy=accuracy) | {"validation_seconds": 1.0, "train_seconds": 2.0}

@@ -34,16 +34,23 @@ def test_variants_stand_beside_one_another_by_length():
         splits = made()["splits"] | {"test": made()["splits"]["test"] | test}
         return made(variant, splits=splits, by_length=bins, accuracy=sum(accuracies) / 2, **others)
 
+    at_once = {"task": {"truncation": "none"}}
     records = [
         run("linear", (0.5, 0.75), 1.0, max_length=None), run("linear", (0.7, 0.85), 1.0, seed=2, max_length=None),
         run("softmax", (0.5, 0.25), 0.5, max_length=512), made(task="old"),
+        run("linear", (0.9, 0.9), 1.0, decay="fixed", config=at_once),
+        run("linear", (0.8, 0.4), 0.5, baseline="tfidf 512", max_length=512, config=at_once),
+        run("linear", (0.8, 0.5), 1.0, baseline="tfidf", max_length=None, config_hash="t"),
     ]  # fmt: skip
     assert compare_lengths(records).splitlines() == [
         "### listops · longdoc · test accuracy by tokens of a document (documents)",
         "",
         "| variant | at once | read | all | 512–1,023 (3) | 1,024–2,047 (7) |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| elu+fixed | whole | 100% | 0.900 | 0.900 | 0.900 |",
         "| elu | whole | 100% | 0.700 | 0.600 | 0.800 |",
+        "| tfidf | whole | 100% | 0.650 | 0.800 | 0.500 |",
+        "| tfidf 512 | 512 | 50% | 0.600 | 0.800 | 0.400 |",
         "| softmax | 512 | 50% | 0.375 | 0.500 | 0.250 |",
     ]
     with pytest.raises(ValueError, match=r"^no finished run says how accurate it is by length$"):

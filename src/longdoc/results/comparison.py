@@ -131,19 +131,21 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
     Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
     """
     groups: dict[tuple, list[Record]] = {}
-    baselines: dict[tuple, list[Record]] = {}
-    unfinished = []
+    baselines, unfinished = [], []
     for record in records:
         if record["status"] != "finished":
             unfinished.append(record)
         elif record.get("baseline"):
-            baselines.setdefault(_data_key(record), []).append(record)
+            baselines.append(record)
         else:
             groups.setdefault(_group_key(record), []).append(record)
     failed = [record for record in unfinished if record["status"] == "failed" and not record.get("baseline")]
-    made = [_group(members, baselines.get(_data_key(members[0]), []), failed) for members in groups.values()]
-    accompanied = {_data_key(members[0]) for members in groups.values()}
-    made += [_group([], members, []) for key, members in baselines.items() if key not in accompanied]
+    made = [_group(runs, [record for record in baselines if _beside(record, runs)], failed) for runs in groups.values()]
+    alone: dict[tuple, list[Record]] = {}
+    for record in baselines:
+        if not any(_beside(record, runs) for runs in groups.values()):
+            alone.setdefault(_data_key(record), []).append(record)
+    made += [_group([], members, []) for members in alone.values()]
     return sorted(made, key=_group_order), unfinished
 
 
@@ -171,7 +173,23 @@ def _group_key(record: Record) -> tuple:
 
 
 def _data_key(record: Record) -> tuple:
-    return record["task"], record["protocol"], record.get("source"), tuple(sorted(_documents(record).items()))
+    return record["protocol"], record["task"], record.get("source"), tuple(sorted(_documents(record).items()))
+
+
+def _beside(baseline: Record, runs: list[Record]) -> bool:
+    """Whether a baseline belongs to a group. Of a protocol it reads nothing but the documents: it also stands beside
+    runs of another one whose documents are known to be the same."""
+    protocol, *data = _data_key(baseline)
+    contents = _contents(baseline)
+    return any(
+        data == of_run and (protocol == other or (None not in contents and contents == _contents(run)))
+        for run in runs
+        for other, *of_run in [_data_key(run)]
+    )
+
+
+def _contents(record: Record) -> list[str | None]:
+    return [split.get("content") for _, split in sorted(record["splits"].items())]
 
 
 def _group_order(group: Group) -> tuple:

@@ -39,7 +39,8 @@ def test_every_link_leads_somewhere(path):
 
 
 @pytest.mark.parametrize(
-    "group", ["task", "attention", "feature_map", "decay", "encoder", "variant", "debug", "protocol", "scheduler"]
+    "group",
+    ["task", "attention", "feature_map", "decay", "encoder", "variant", "debug", "protocol", "scheduler", "baseline"],
 )
 def test_the_words_of_a_group_are_explained(group):
     text = (PROJECT / "conf" / "README.md").read_text()

@@ -68,11 +68,11 @@ def run(config: dict[str, Any], folder: Path) -> Record:
         task: Task = build(config["task"], TRUSTED + allow(config["trust"]))
         baseline = build(config["baseline"]) if "baseline" in config else None
         if baseline:
-            check_baseline(baseline, config["choices"]["baseline"], task)
+            check_baseline(config["choices"]["baseline"], task)
         else:
             check_labels(task, config["pooling"])
             check_pairs(task, config.get("interaction"))
-            check_calibration(task, config.get("calibration"))
+        check_calibration(task, config.get("calibration"))
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)
@@ -93,7 +93,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
             task.write_splits(folder)
         if baseline:
             console.print(f"fitting {record['baseline']}")
-            scores: Scores | TokenScores = run_baseline(baseline, task, record)
+            scores: Scores | TokenScores = run_baseline(baseline, task, record, config.get("calibration"))
         else:
             module = fit(config, folder, task, record)
             scores = test(folder, task, record, module)

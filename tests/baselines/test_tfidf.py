@@ -108,6 +108,24 @@ def test_weights_move_the_answer():
         assert model.logits(texts[:1]).argmax() == answer
 
 
+def test_of_pairs_it_sees_the_cosines_of_words_and_of_characters():
+    texts, _ = documents(12, 0)
+    model = TfIdf(words=(1, 1))
+    model.learn(texts)
+    words = TfidfVectorizer(min_df=2, sublinear_tf=True).fit(texts)
+    runs = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5), min_df=2, sublinear_tf=True).fit(texts)
+    others = ["Ship ahoy, it was a whale", "ball and pride", ""]
+    pairs = np.array([[0, 1], [0, 0], [2, 1]])
+    expected = [
+        (found[pairs[:, 0]] @ found[pairs[:, 1]].T).diagonal()
+        for found in (vectorizer.transform(others) for vectorizer in (words, runs))
+    ]
+    vectors = model.vectors(others)
+    found = model.together(*(vectors[side] for side in pairs.T))
+    np.testing.assert_allclose(found, np.stack(expected, 1), atol=1e-12)
+    np.testing.assert_allclose(found[1], 1)
+
+
 def test_documents_without_anything_in_common_are_refused():
     with pytest.raises(NoTermsError, match=r"^baseline=tfidf: no word and no run of characters is in two documents"):
         fitted(TfIdf(), (["", "ab", "cd"], np.arange(3)), ([], np.arange(0)))

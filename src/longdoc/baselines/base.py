@@ -1,13 +1,28 @@
 """What baselines share."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 # Of documents: class numbers (D,), or with several classes to a document bool (D, C).
 Labels = NDArray[Any]
+
+
+class Texts(Protocol):
+    """Texts that are made when they are asked for and read more than once, so that they need not lie in memory.
+
+    Each is a document, unless there are ``pairs`` (D, 2): which two of the texts each document is.
+    """
+
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+
+
+def pairs_of(texts: Texts) -> NDArray[np.int64] | None:
+    """(D, 2) of pairs; None of single texts, as lists are."""
+    return getattr(texts, "pairs", None)
 
 
 class Baseline:
@@ -19,6 +34,7 @@ class Baseline:
     """
 
     reads_text = True
+    device = "cpu"
 
     def __init__(self, length: int | None = None) -> None:
         if length is not None and length < 1:
@@ -26,21 +42,15 @@ class Baseline:
         self.length = length
 
     def fit(
-        self,
-        texts: Iterable[str],
-        labels: Labels,
-        held_out: Iterable[str],
-        held_out_labels: Labels,
-        weights: NDArray[np.float64],
+        self, texts: Texts, labels: Labels, held_out: Texts, held_out_labels: Labels, weights: NDArray[np.float64]
     ) -> None:
         """Fits ``texts``; what is to be chosen is chosen by the loss on the documents held out.
 
-        texts: read more than once, so that they need not lie in memory.
         weights: (C,) what a document of each class counts.
         """
         raise NotImplementedError
 
-    def logits(self, texts: Iterable[str]) -> NDArray[np.float64]:
+    def logits(self, texts: Texts) -> NDArray[np.float64]:
         """(D, C)."""
         raise NotImplementedError
 

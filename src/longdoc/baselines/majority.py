@@ -1,11 +1,9 @@
 """The most frequent class."""
 
-from collections.abc import Iterable
-
 import numpy as np
 from numpy.typing import NDArray
 
-from longdoc.baselines.base import Baseline, Labels, prior
+from longdoc.baselines.base import Baseline, Labels, Texts, pairs_of, prior
 
 
 class Majority(Baseline):
@@ -17,17 +15,13 @@ class Majority(Baseline):
         super().__init__()
 
     def fit(
-        self,
-        texts: Iterable[str],
-        labels: Labels,
-        held_out: Iterable[str],
-        held_out_labels: Labels,
-        weights: NDArray[np.float64],
+        self, texts: Texts, labels: Labels, held_out: Texts, held_out_labels: Labels, weights: NDArray[np.float64]
     ) -> None:
         self.prior = prior(labels, len(weights))
 
-    def logits(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        return np.tile(self.prior, (sum(1 for _ in texts), 1))
+    def logits(self, texts: Texts) -> NDArray[np.float64]:
+        pairs = pairs_of(texts)
+        return np.tile(self.prior, (len(texts) if pairs is None else len(pairs), 1))
 
     @property
     def parameters(self) -> int:

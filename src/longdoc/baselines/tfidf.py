@@ -1,19 +1,21 @@
 """TF-IDF of words and characters, and logistic regression."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from longdoc.baselines.base import Baseline, Labels
+from longdoc.baselines.base import Texts
 from longdoc.baselines.counts import Characters, NoTermsError, Words
-from longdoc.baselines.regression import Regression
+from longdoc.baselines.vectors import VectorBaseline
 
 
-class TfIdf(Baseline):
-    """Runs of words and of characters, either weighted by (1 + log count) · idf to vectors of norm one.
+class TfIdf(VectorBaseline):
+    """Runs of words and of characters, either weighted by (1 + log count) · idf to vectors of norm one. Of a pair of
+    texts the cosine of either.
 
     words: shortest and longest run of words, of those that are in two documents or more.
     characters: shortest and longest run of characters within a word, its edges among them; None for none.
@@ -29,7 +31,7 @@ class TfIdf(Baseline):
         features: int | None = 100_000,
         costs: Sequence[float] = (1, 10, 100),
     ) -> None:
-        super().__init__(length)
+        super().__init__(length, costs)
         if features is not None and features < 1:
             raise ValueError(f"baseline.features={features} must be at least 1, or null for all")
         self.words, self.characters = (
@@ -37,20 +39,12 @@ class TfIdf(Baseline):
             None if characters is None else _run("characters", characters),
         )
         self.features = features
-        self.regression = Regression(costs)
 
-    def fit(
-        self,
-        texts: Iterable[str],
-        labels: Labels,
-        held_out: Iterable[str],
-        held_out_labels: Labels,
-        weights: NDArray[np.float64],
-    ) -> None:
-        """Raises NoTermsError, a ValueError, where training documents have nothing in common."""
+    def learn(self, texts: Texts) -> Any:
+        """Raises NoTermsError, a ValueError, where texts have nothing in common."""
         from sklearn.feature_extraction.text import TfidfTransformer  # slow to import
 
-        fewest = 2 if len(labels) > 2 else 1
+        fewest = 2 if len(texts) > 2 else 1
         counters: list[Words | Characters] = [Words(self.words, fewest, self.features)]
         if self.characters is not None:
             counters.append(Characters(self.characters, fewest, self.features))
@@ -65,21 +59,15 @@ class TfIdf(Baseline):
             self.parts.append((counter, scale))
         if not self.parts:
             raise NoTermsError("baseline=tfidf: no word and no run of characters is in two documents to train on")
-        unseen = self._vectors(held_out) if self.regression.chooses else None
-        self.regression.fit(_beside(vectors), labels, unseen, held_out_labels, weights)
+        return _beside(vectors)
 
-    def _vectors(self, texts: Iterable[str]) -> Any:
+    def vectors(self, texts: Texts) -> Any:
         return _beside([scale.transform(counter(texts)) for counter, scale in self.parts])
 
-    def logits(self, texts: Iterable[str]) -> NDArray[np.float64]:
-        return self.regression.logits(self._vectors(texts))
-
-    @property
-    def parameters(self) -> int:
-        return self.regression.parameters
-
-    def chosen(self) -> dict[str, Any]:
-        return {"cost": self.regression.cost}
+    def together(self, a: Any, b: Any) -> NDArray[np.float64]:
+        common = a.multiply(b).tocsc()
+        ends = np.cumsum([len(scale.idf_) for _, scale in self.parts])
+        return np.column_stack([np.asarray(common[:, i:j].sum(1)).ravel() for i, j in pairwise([0, *ends])])
 
 
 def _beside(vectors: list[Any]) -> Any:

@@ -1,6 +1,7 @@
 """A classifier as a folder: it says the same as the checkpoint, without it, and builds nothing but longdoc."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from results.records import made
 
 import longdoc
 from longdoc.export import Loaded
+from longdoc.tasks.tokenizers import Subwords, train_bpe
 
 METRICS = {"val/loss": 0.6, "val/accuracy": 0.5, "test/accuracy": 0.75, "test/loss": 0.5}
 TEXTS = ["", "It was a bright day.", "Call me Ishmael. " * 10]
@@ -38,8 +40,16 @@ def test_a_folder_says_what_the_checkpoint_says(loaded, tmp_path):
     assert sorted(path.name for path in (tmp_path / "deep" / "saved").iterdir()) == names
 
 
-def test_a_fresh_process_needs_the_folder_alone(loaded, tmp_path):
+def test_a_fresh_process_needs_the_folder_alone(tmp_path):
+    """Of documents of one's own, whose tokenizer was trained: neither they nor the run are there any more."""
+    tokenizer = Subwords(train_bpe(TEXTS, 280))
+    state = {"tokenizer": tokenizer.state, "vocab_size": tokenizer.vocab_size}
+    state |= {"columns": {"text": ["body"], "label": "kind"}, "multi_label": False}
+    words = ("task.path=gone.csv", "task.max_length=64", "task.batch_tokens=256", "encoder.positions=none")
+    path = write_checkpoint(tmp_path / "run" / "best.ckpt", "documents", *words, classes=["a", "b"], **state)
+    loaded = longdoc.load(path)
     loaded.save(tmp_path / "saved")
+    shutil.rmtree(tmp_path / "run")
     code = f"import longdoc; print(longdoc.load('saved').predict({TEXTS!r}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.stdout == f"{loaded.predict(TEXTS)}\n", done.stderr

@@ -33,10 +33,13 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def finished(data, home, tmp_path_factory) -> Path:
-    """13 steps of epochs of 10, validated every 4, with no home, no account and closed standard input."""
+    """13 steps of epochs of 10, validated every 4, with no home, no account and closed standard input.
+
+    The rate is so high that the best validation is not the last.
+    """
     return train(
-        "trainer.max_steps=13", "trainer.val_check_interval=4", "optimizer.betas=[0.8,0.95]", data=data,
-        cwd=tmp_path_factory.mktemp("work"), HOME=str(home), WANDB_API_KEY="",
+        "trainer.max_steps=13", "trainer.val_check_interval=4", "optimizer.betas=[0.8,0.95]", "optimizer.lr=1",
+        data=data, cwd=tmp_path_factory.mktemp("work"), HOME=str(home), WANDB_API_KEY="",
     )  # fmt: skip
 
 
@@ -76,6 +79,8 @@ def test_a_stream_is_trained_on_by_steps(data, tmp_path):
     assert (result["status"], result["steps"], result["epochs"]) == ("finished", 12, None)
     assert result["splits"]["train"]["rows"] == 20
     assert result["selection"]["epoch"] is None
+    for split, rows in {"validation": 3, "test": 6}.items():
+        assert f"  {rows} documents of the {split} split are in an earlier split, too\n" in done.stdout
     assert run("scripts/compare.py", "outputs", cwd=tmp_path).returncode == 0
 
 
@@ -101,7 +106,7 @@ def test_the_record_says_under_which_conditions_the_numbers_came(finished):
     }  # fmt: skip
     validations = {int(row["step"]) + 1: float(row["val/loss"]) for row in rows(finished) if row["val/loss"]}
     best = min(validations, key=validations.get)
-    assert result["selection"]["step"] == best
+    assert result["selection"]["step"] == best < 13
     assert result["selection"]["value"] == pytest.approx(validations[best], abs=1e-5)
     assert result["metrics"]["val/loss"] == pytest.approx(validations[best], abs=1e-5)
 
@@ -419,13 +424,15 @@ def test_jobs_of_a_sweep_are_compiled_alike_and_keep_the_names_of_their_weights(
 
 
 def test_documents_of_ones_own_are_split_trained_on_and_scored_again(tmp_path):
-    lines = "".join(
-        f"{author},It was the {word} of {i}.\n" for i in range(20) for author, word in (("a", "x"), ("b", "y"))
-    )
+    """Some are empty, or nothing but white space."""
+    texts = [
+        f"It was the {word} of {i}." if i > 5 else " " * i + "\t" * (word == "y") for i in range(20) for word in "xy"
+    ]
+    lines = "".join(f"{'ab'[i % 2]},{text}\n" for i, text in enumerate(texts))
     (tmp_path / "rows.csv").write_text("label,text\n" + lines)
     done = run(
-        "train.py", "task=documents", "task.path=rows.csv", *TINY, "trainer.max_steps=2", "logger=csv",
-        f"task.cache={tmp_path}/cache", cwd=tmp_path,
+        "train.py", "task=documents", "task.path=rows.csv", *TINY, "trainer.max_steps=8", "logger=csv",
+        "task.split_seed=8", f"task.cache={tmp_path}/cache", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "guessed task.text=text and task.label=label from the columns label, text" in done.stdout
@@ -437,10 +444,15 @@ def test_documents_of_ones_own_are_split_trained_on_and_scored_again(tmp_path):
     assert [sum(row["split"] == split for row in rows) for split in counts] == [32, 4, 4]
     chosen = [line for line, row in zip(lines.splitlines(), rows, strict=True) if row["split"] == "test"]
     (tmp_path / "test.csv").write_text("\n".join(["label,text", *chosen]))
+    assert "a," in chosen
+    assert record(folder)["splits"]["test"]["empty_rows"] == 1
+    assert "1 of 4 documents of the test split are empty" in done.stdout
     (tmp_path / "rows.csv").unlink()
-    checkpoint = str(folder / "checkpoints" / "best.ckpt")
-    done = run("scripts/evaluate.py", checkpoint, "--data", "test.csv", "--output", "scores.json", cwd=tmp_path)
+    command = [str(folder / "checkpoints" / "best.ckpt"), "--data", "test.csv", "--predictions", "rows.jsonl"]
+    done = run("scripts/evaluate.py", *command, "--output", "scores.json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     (scores,) = json.loads((tmp_path / "scores.json").read_text())
     assert scores["rows"] == 4
+    predicted = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert [row["tokens"] == 0 for row in predicted] == [line == "a," for line in chosen]
     assert scores["metrics"]["test/loss"] == pytest.approx(record(folder)["metrics"]["test/loss"], rel=1e-6)

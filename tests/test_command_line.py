@@ -1,11 +1,15 @@
 """What only the command line may say, and bad input, which is answered in one sentence."""
 
+import json
+import shlex
+
 import pytest
 from commands import PROJECT, TINY
 from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from longdoc.command_line import check_is_read, trust
+from longdoc.command_line import check_is_read, command_line, override, trust
 from longdoc.errors import one_sentence
 from longdoc.export import build_classifier
 
@@ -32,6 +36,26 @@ def test_trust_from_elsewhere_is_refused(arguments):
 def test_trust_of_pythons_library_is_refused():
     with pytest.raises(ValueError, match="trust: os is no module of your own"):
         trust("os", ["trust=os"])
+
+
+@pytest.mark.parametrize(
+    "path", ["runs/a_1-b", "a b/c,d (1)", "größe/[x]=y", "it's", "back\\slash'", "end\\", "a:b", "{c}", "7", "null"]
+)
+def test_a_path_is_handed_over_whatever_is_in_it(path):
+    (word,) = shlex.split(shlex.quote(override("resume", path)))
+    (parsed,) = OverridesParser.create().parse_overrides([word])
+    assert (parsed.key_or_group, parsed.value()) == ("resume", path)
+
+
+def test_a_command_is_what_was_typed_and_of_a_resumed_run_what_began_it_with_what_is_changed(tmp_path):
+    typed = ["task=books", "task.path='a b.csv'", "variant=elu"]
+    command = command_line(typed)
+    assert command == """python train.py task=books 'task.path='"'"'a b.csv'"'"'' variant=elu"""
+    assert command_line(["resume=x", "trainer.max_steps=9"], str(tmp_path)) is None
+    (tmp_path / "results.json").write_text(json.dumps({"command": command}))
+    assert command_line(["resume=x", "trainer.max_steps=9"], str(tmp_path)) == f"{command} trainer.max_steps=9"
+    (tmp_path / "results.json").write_text("{}")
+    assert command_line(["resume=x"], str(tmp_path)) is None
 
 
 def answer(*overrides: str) -> str:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -229,6 +230,7 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         ("linear", "elu"), ("linear", "favor"), ("softmax", ""),
     ]  # fmt: skip
     assert sum(result["status"] == "failed" for result in results) == 3
+    assert "trainer.max_steps=2 variant=softmax encoder.heads=2" in " ".join(result["command"] for result in results)
     files = [read(path) for path in tmp_path.glob("outputs/books/*/wandb/offline-run-*/*.wandb")]
     assert len({file["run_id"] for file in files if file["exit_code"] == 0}) == 3
 
@@ -337,11 +339,13 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
         time.sleep(0.02)
     going = record(metrics[0].parent)
     assert (going["status"], going["budget"]["max_steps"]) == ("running", 400)
+    assert (going["process"]["pid"], going["command"]) == (job.pid, shlex.join(["python", "train.py", *arguments]))
     job.send_signal(when)
     output, _ = job.communicate(timeout=200)
     assert job.returncode == 128 + when, output
     (folder,) = tmp_path.glob("b/outputs/books/*")
     assert record(folder)["status"] == "interrupted"
+    assert "process" not in record(folder)
     stopped = torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"]
     assert 0 < stopped < 400
 
@@ -352,6 +356,7 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     for name, weight in ends[0]["state_dict"].items():
         assert torch.equal(weight, ends[1]["state_dict"][name]), name
     assert record(folder)["wandb_id"] == record(folder)["run_id"]
+    assert record(folder)["command"] == going["command"]
     assert record(folder)["metrics"] == record(whole)["metrics"]
     assert record(folder)["tokens"] == record(whole)["tokens"]
     assert len(list(folder.glob("metrics*.csv"))) == 2
@@ -366,6 +371,7 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     assert again.returncode == 0, again.stdout + again.stderr
     assert record(folder)["steps"] == 400
     assert record(folder)["metrics"] == record(whole)["metrics"]
+    assert record(folder)["command"] == f"{going['command']} trainer.log_every_n_steps=2"
     refused = run("train.py", f"resume={folder}", "seed=3", cwd=tmp_path)
     assert refused.returncode == 1
     assert "seed=3 cannot change a resumed run" in refused.stderr

@@ -1,11 +1,16 @@
 """What the command line alone may say, and what it would say in vain."""
 
+import json
+import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
 
 from longdoc.build import allow
+from longdoc.results.record import FILE_NAME
 
 
 def trust(value: Any, arguments: Sequence[str]) -> list[str]:
@@ -29,3 +34,26 @@ def check_is_read(attention: Mapping[str, Any], choices: Mapping[str, Any], over
         if group in ("feature_map", "decay") and group not in attention and choices.get("variant") is None:
             name = choices["attention"]
             raise ValueError(f"{override}: attention={name} has no {group}; leave it out, or choose attention=linear")
+
+
+def override(key: str, value: str) -> str:
+    """``key=value`` as Hydra takes it for just that text, such as a path with blanks; not yet quoted for a shell."""
+    if re.fullmatch(r"[\w./:-]+", value, re.ASCII) and "/" in value:  # else perhaps a number, or null
+        return f"{key}={value}"
+    escaped = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + found[2].replace("'", "\\'"), value)
+    return f"{key}='{escaped}'"
+
+
+def command_line(overrides: Iterable[str], resume: str | None = None) -> str | None:
+    """The command of one run, to be pasted into a shell; of a sweep's job that of the job alone.
+
+    Of a resumed run it is the command that began it, with what is changed since; None if its record has none.
+    """
+    words = [word for word in overrides if not word.startswith("resume=")]
+    if resume is None:
+        return shlex.join(["python", "train.py", *words])
+    try:
+        begun = json.loads(Path(resume, FILE_NAME).read_text(encoding="utf-8")).get("command")
+    except (OSError, ValueError):
+        return None
+    return begun and shlex.join([*shlex.split(begun), *words])

@@ -10,24 +10,26 @@ import yaml
 from longdoc.errors import one_sentence
 from longdoc.out_of_fold import PREDICTIONS
 from longdoc.results.folds import combine
+from longdoc.results.process import process
 from longdoc.results.record import FILE_NAME, Record, of_config, read_record, write_record
 from longdoc.run import run
 
 
-def run_folds(config: dict[str, Any], folder: Path) -> Record:
+def run_folds(config: dict[str, Any], folder: Path, command: str | None = None) -> Record:
     """A run in ``fold_0``, ``fold_1``, ... below ``folder``; in it, results.json and predictions.csv of all.
 
     Where a fold fails, or is interrupted, results.json says which and why; what others have finished they keep, if the
     whole is resumed.
+    command: as ``run`` has it.
     """
     start, folds = time.monotonic(), config["task"]["folds"]
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
-    own = of_config(config) | {"run_id": folder.name, "status": "running"}
-    write_record(folder, own)
+    own = of_config(config) | {"run_id": folder.name, "status": "running", "command": command}
+    write_record(folder, own | {"process": process()})
     records: list[Record] = []
     try:
         for fold in range(folds):
-            records.append(_run_fold(config, folder / f"fold_{fold}", fold))
+            records.append(_run_fold(config, folder / f"fold_{fold}", fold, command))
     except BaseException as error:
         interrupted = isinstance(error, SystemExit | KeyboardInterrupt)
         own["status"] = "interrupted" if interrupted else "failed"
@@ -35,18 +37,18 @@ def run_folds(config: dict[str, Any], folder: Path) -> Record:
         write_record(folder, own | {"wall_seconds": time.monotonic() - start})
         raise
     _write_predictions(folder, folds)
-    whole = combine(records) | {key: own[key] for key in ("run_id", "config", "config_hash")}
+    whole = combine(records) | {key: own[key] for key in ("run_id", "config", "config_hash", "command")}
     whole["wall_seconds"] = time.monotonic() - start
     write_record(folder, whole)
     return whole
 
 
-def _run_fold(config: dict[str, Any], place: Path, fold: int) -> Record:
+def _run_fold(config: dict[str, Any], place: Path, fold: int, command: str | None) -> Record:
     """Goes on with a fold that has a checkpoint, or is finished, if the whole is resumed."""
     place.mkdir(exist_ok=True)
     begun = (place / "checkpoints" / "last.ckpt").is_file() or _finished(place)
     resume = str(place) if config["resume"] and begun else None
-    return run(config | {"task": config["task"] | {"fold": fold}, "resume": resume}, place)
+    return run(config | {"task": config["task"] | {"fold": fold}, "resume": resume}, place, command)
 
 
 def _finished(place: Path) -> bool:

@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from longdoc import sweep
 from longdoc.baseline_run import baseline_config
-from longdoc.command_line import check_is_read, trust
+from longdoc.command_line import check_is_read, command_line, trust
 from longdoc.evaluation import quiet
 from longdoc.folds import run_folds
 from longdoc.protocol import check_protocol
@@ -103,9 +103,11 @@ def job(cfg: DictConfig) -> float:
     signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(128 + signum))
     quiet()
     keep_freed_memory()
+    overrides = list(hydra_config.overrides.task)
+    command = command_line(overrides, cfg.resume)
     if hydra_config.mode != RunMode.MULTIRUN:
-        return _selected(_run(plain_config(cfg), folder))
-    with sweep.told(hydra_config.job.num, list(hydra_config.overrides.task), folder) as outcome:
+        return _selected(_run(plain_config(cfg), folder, command))
+    with sweep.told(hydra_config.job.num, overrides, folder) as outcome:
         config = plain_config(cfg)
         if cfg.resume is None:
             if record := sweep.finished(folder):
@@ -113,13 +115,13 @@ def job(cfg: DictConfig) -> float:
                 console.print(f"{sweep.ALREADY}: {os.path.relpath(folder)}{sweep.other_commit(record)}")
                 return _selected(record)
             config["resume"] = str(folder) if sweep.begun(folder) else None
-        return _selected(_run(config, folder))
+        return _selected(_run(config, folder, command))
 
 
-def _run(config: dict[str, Any], folder: Path) -> Record:
+def _run(config: dict[str, Any], folder: Path, command: str | None) -> Record:
     folds, fold = (config["task"].get(key) for key in ("folds", "fold"))
     with sweep.alone(folder):
-        record = run_folds(config, folder) if folds and fold is None else run(config, folder)
+        record = (run_folds if folds and fold is None else run)(config, folder, command)
     for line in last_lines(folder, record):
         console.print(line)
     return record

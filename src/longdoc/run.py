@@ -15,6 +15,7 @@ from rich.console import Console
 from longdoc.baseline_run import check_baseline, describe_baseline, run_baseline
 from longdoc.build import TRUSTED, allow, build
 from longdoc.calibration import calibrate, check_calibration
+from longdoc.command_line import override
 from longdoc.errors import one_sentence
 from longdoc.evaluation import default_device, evaluate
 from longdoc.export import VERSION, build_classifier, check_causal, check_labels, check_lengths, check_pairs
@@ -25,6 +26,7 @@ from longdoc.results.departures import Departures, departures
 from longdoc.results.last_lines import truncated
 from longdoc.results.lengths import by_length
 from longdoc.results.metrics import per_class
+from longdoc.results.process import process
 from longdoc.results.record import (
     SCHEMA_VERSION,
     Record,
@@ -49,10 +51,11 @@ PROTOCOLS = PROJECT / "conf" / "protocol"
 console = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def run(config: dict[str, Any], folder: Path) -> Record:
+def run(config: dict[str, Any], folder: Path, command: str | None = None) -> Record:
     """Trains and tests what the plain, resolved ``config`` says; returns the record that ``folder`` then holds.
 
     A resumed run goes on from the folder's last checkpoint; one that is finished is returned as it is.
+    command: what was typed, kept in the record; of a resumed run what was first typed and what is changed since.
     """
     start = time.monotonic()
     whole = folder.parent if folder.name == f"fold_{config['task'].get('fold')}" else folder  # of all folds
@@ -85,6 +88,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
         wandb_id = previous.get("wandb_id", name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
         record = previous | {"run_id": name, "wandb_id": wandb_id, "status": "running"} | record
+        record |= {"command": command, "process": process()}
         record.pop("error", None)
         start -= previous.get("wall_seconds", 0.0)
         (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
@@ -103,7 +107,8 @@ def run(config: dict[str, Any], folder: Path) -> Record:
     except (SystemExit, KeyboardInterrupt):
         status = "interrupted"
         if (folder / "checkpoints" / "last.ckpt").is_file():
-            console.print(f"interrupted; go on with: python train.py resume={shlex.quote(os.path.relpath(whole))}")
+            word = shlex.quote(override("resume", os.path.relpath(whole)))
+            console.print(f"interrupted; go on with: python train.py {word}")
         raise
     except Exception as error:
         record["error"] = one_sentence(error)
@@ -112,6 +117,7 @@ def run(config: dict[str, Any], folder: Path) -> Record:
     finally:
         if "run_id" in record:
             record |= {"status": status, "wall_seconds": time.monotonic() - start}
+            record.pop("process", None)
             write_record(folder, record)
         finish_wandb(0 if status == "finished" else 1, record.get("departures"))
         link_wandb(folder, whole.parents[1])

@@ -6,6 +6,7 @@ from pathlib import Path
 from results.records import made
 
 from longdoc.results import Problem, collect, write_record
+from longdoc.results.process import process
 
 
 def test_records_come_in_the_order_of_their_paths(tmp_path: Path) -> None:
@@ -41,7 +42,8 @@ def test_what_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     assert broken.reason.startswith("broken JSON (")
     assert killed == Problem(tmp_path / "killed", "has no results.json: the run is still going or was killed.")
     assert missing == Problem(tmp_path / "missing", "does not exist.")
-    assert old.reason == "schema_version is 0, this longdoc reads 1."
+    reason = "schema_version is 0, this longdoc reads 1: an older record; compare it with the longdoc of its commit"
+    assert old.reason == f"{reason}, or train anew."
 
 
 def test_a_copied_run_is_not_a_second_one(tmp_path: Path) -> None:
@@ -50,3 +52,13 @@ def test_a_copied_run_is_not_a_second_one(tmp_path: Path) -> None:
     records, problems = collect([tmp_path])
     assert len(records) == 1
     assert problems == [Problem(tmp_path / "copy" / "results.json", f"is a copy of {first} and not counted again.")]
+
+
+def test_a_run_whose_process_is_gone_is_stopped(tmp_path: Path) -> None:
+    write_record(tmp_path / "going", made(status="running", process=process()))
+    write_record(tmp_path / "killed", made(status="running", process=process() | {"started": 1}))
+    records, problems = collect([tmp_path])
+    assert [(record["status"], record.get("error")) for record in records] == [
+        ("running", None), ("stopped", "its process is gone"),
+    ]  # fmt: skip
+    assert problems == []

@@ -66,8 +66,9 @@ def test_a_failed_write_leaves_the_former_record_alone(tmp_path: Path, monkeypat
         ('{"schema_version": NaN}', "NaN is not JSON"),
         ("\udcff", "broken JSON"),
         ("[]", "not a record but a JSON list"),
-        ("{}", "schema_version is None, this longdoc reads 1"),
-        (json.dumps(made(schema_version=2)), "schema_version is 2, this longdoc reads 1"),
+        ("{}", "schema_version is None, this longdoc reads 1: not a record of longdoc"),
+        (json.dumps(made(schema_version=0)), "schema_version is 0, this longdoc reads 1: an older record; compare it"),
+        (json.dumps(made(schema_version=2)), "schema_version is 2, this longdoc reads 1: a newer record, which needs"),
         (
             json.dumps({key: value for key, value in made().items() if key not in ("seed", "steps")}),
             "lacks seed, steps",

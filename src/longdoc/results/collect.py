@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from longdoc.results.process import STOPPED, gone
 from longdoc.results.record import FILE_NAME, Record, read_record
 
 
@@ -42,7 +43,8 @@ def collect_paths(folders: Iterable[str | Path]) -> tuple[dict[Path, Record], li
     """The records of all ``results.json`` at or below ``folders``, by their paths and in their order.
 
     Each run counts once, however often its folder is given or copied. What cannot be read is returned as a
-    problem; so is a run folder that has a ``config.yaml`` but no record.
+    problem; so is a run folder that has a ``config.yaml`` but no record. A run that was going when its process was
+    killed is "stopped".
     """
     files: set[Path] = set()
     problems: set[Problem] = set()
@@ -58,6 +60,7 @@ def collect_paths(folders: Iterable[str | Path]) -> tuple[dict[Path, Record], li
     for path in sorted(files):
         try:
             record = read_record(path)
+            record |= STOPPED if gone(record) else {}
         except ValueError as error:
             problems.add(Problem(path, f"{str(error).removeprefix(f'{path}: ')}."))
         except OSError as error:

@@ -95,6 +95,15 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+def _other_schema(schema: Any) -> str:
+    said = f"schema_version is {schema}, this longdoc reads {SCHEMA_VERSION}"
+    if not isinstance(schema, int):
+        return f"{said}: not a record of longdoc"
+    if schema < SCHEMA_VERSION:
+        return f"{said}: an older record; compare it with the longdoc of its commit, or train anew"
+    return f"{said}: a newer record, which needs a newer longdoc"
+
+
 def read_record(path: str | Path) -> Record:
     """Reads the record at ``path``, a ``results.json`` or the folder that holds one.
 
@@ -110,9 +119,8 @@ def read_record(path: str | Path) -> Record:
         raise ValueError(f"{path}: broken JSON ({error})") from error
     if not isinstance(record, dict):
         raise ValueError(f"{path}: not a record but a JSON {type(record).__name__}")
-    schema = record.get("schema_version")
-    if schema != SCHEMA_VERSION:
-        raise ValueError(f"{path}: schema_version is {schema}, this longdoc reads {SCHEMA_VERSION}")
+    if (schema := record.get("schema_version")) != SCHEMA_VERSION:
+        raise ValueError(f"{path}: {_other_schema(schema)}")
     needed = [*_ALWAYS, *(_FINISHED if record.get("status") == "finished" else ())]
     if missing := [key for key in needed if key not in record]:
         raise ValueError(f"{path}: lacks {', '.join(missing)}")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from results.records import made
 
+from longdoc.results.formats import grids_to_markdown
 from longdoc.results.lengths import by_length, compare_lengths, length_table
 
 TOKENS = np.array([0, 1, 511, 512, 513, 1023, 1024, 5000])
@@ -42,7 +43,8 @@ def test_variants_stand_beside_one_another_by_length():
         run("linear", (0.8, 0.4), 0.5, baseline="tfidf 512", max_length=512, config=at_once),
         run("linear", (0.8, 0.5), 1.0, baseline="tfidf", max_length=None, config_hash="t"),
     ]  # fmt: skip
-    assert compare_lengths(records).splitlines() == [
+    (grid,) = grids = compare_lengths(records)
+    assert grids_to_markdown(grids).splitlines() == [
         "### listops · longdoc · test accuracy by tokens of a document (documents)",
         "",
         "| variant | at once | read | all | 512–1,023 (3) | 1,024–2,047 (7) |",
@@ -53,5 +55,10 @@ def test_variants_stand_beside_one_another_by_length():
         "| tfidf 512 | 512 | 50% | 0.600 | 0.800 | 0.400 |",
         "| softmax | 512 | 50% | 0.375 | 0.500 | 0.250 |",
     ]
+    assert grid.runs == 3
+    assert grid.dicts[3] == {
+        "task": "listops", "protocol": "longdoc", "variant": "softmax", "max_length": 512, "n": 1,
+        "from": 1024, "to": 2047, "documents": 7, "accuracy": 0.25, "read": 0.5,
+    }  # fmt: skip
     with pytest.raises(ValueError, match=r"^no finished run says how accurate it is by length$"):
         compare_lengths([made()])

@@ -11,7 +11,8 @@ from rich.console import Console
 from longdoc.results import published_table
 from longdoc.results.comparison import beside_published, compare
 from longdoc.results.published import OWN, TASKS, of, published
-from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
+from longdoc.results.table import to_csv, to_json, to_markdown
+from longdoc.results.terminal import to_rich
 
 # As the papers print them: over five tasks, or over six.
 AVERAGES = {

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 from results.made_runs import write_run
+from results.records import made
 
 from longdoc.results import collect_paths
 from longdoc.results.comparison import compare
@@ -39,3 +40,14 @@ def test_there_is_none_without_curves(tmp_path: Path) -> None:
     write_run(tmp_path / "a")
     (tmp_path / "a" / "metrics.csv").unlink()
     assert lines(tmp_path) == []
+
+
+def test_long_names_are_told_apart_within_80_columns(tmp_path: Path) -> None:
+    for kernel in (3, 5):
+        config = made(feature_map="favor_hyperbolic", decay="selective")["config"]
+        config["encoder"]["convolution"] = kernel
+        options = {"feature_map": "favor_hyperbolic", "decay": "selective", "config": config}
+        write_run(tmp_path / str(kernel), config_hash=str(kernel), run_id=str(kernel), **options)
+    found = lines(tmp_path)
+    assert [line.split()[0] for line in found[1:]] == ["favor_hype…ctive+conv3", "favor_hype…ctive+conv5"]
+    assert max(map(len, found)) <= 80

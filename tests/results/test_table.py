@@ -4,14 +4,17 @@ import csv
 import io
 import json
 import statistics
+from pathlib import Path
 from typing import Any
 
 import pytest
 from results.records import made
 from rich.console import Console
 
+from longdoc.results import Problem
 from longdoc.results.comparison import compare
-from longdoc.results.table import to_csv, to_json, to_markdown, to_rich
+from longdoc.results.table import to_csv, to_json, to_markdown
+from longdoc.results.terminal import to_rich
 
 SOFTMAX = [0.40, 0.44, 0.45]
 ELU = [0.50, 0.52, 0.57]
@@ -117,6 +120,23 @@ def test_the_table_fits_80_columns_and_keeps_every_digit() -> None:
         assert cell in joined, cell
 
 
+def test_columns_without_room_are_named_and_the_rest_is_whole() -> None:
+    records = []
+    for seed in (1, 2):
+        record = made(feature_map="favor_hyperbolic", decay="selective", seed=seed, accuracy=seed / 4)
+        records.append(record | {"metrics": record["metrics"] | {"test/f1_micro": seed / 5, "test/map": seed / 6}})
+    lines = shown(records).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "no room for MB: in --csv" in lines
+    assert " ".join(lines[2].split()) == "variant n test acc test F1 Δ acc params steps tokens tok/s speed"
+    assert " ".join(lines[4].split()) == "favor_ 2 0.375 ± 0.177 0.300 ± 0.141 - 1.23M 1.20k 34.5M 1.00k -"
+    assert [line.strip() for line in lines[5:7]] == ["hyperbolic", "+selective"]
+    wide = io.StringIO()
+    Console(file=wide, width=120).print(to_rich(*compare(records), width=120))
+    assert "favor_hyperbolic+selective " in wide.getvalue()
+    assert "no room" not in wide.getvalue()
+
+
 def test_cells() -> None:
     lines = [line.split() for line in shown(three_seeds()).splitlines()]
     assert [
@@ -217,3 +237,39 @@ def test_markup_in_names_is_only_text() -> None:
 )
 def test_ratios_keep_three_digits(speed: float, cell: str) -> None:
     assert cell in shown([made("softmax", speed=1000.0), made(speed=speed)]).split()
+
+
+def test_what_could_not_be_read_is_in_every_file() -> None:
+    groups, unfinished = compare([made()])
+    problem = Problem(Path("runs/old/results.json"), "schema_version is 0, this longdoc reads 1.")
+    markdown = to_markdown(groups, unfinished, [problem])
+    assert markdown.endswith(
+        "Not read, in no number:\n\n- runs/old/results.json schema_version is 0, this longdoc reads 1.\n"
+    )
+    last = json.loads(to_json(groups, unfinished, [problem]))[-1]
+    assert last == {"kind": "problem", "path": "runs/old/results.json", "notes": [problem.reason]}
+    row = list(csv.DictReader(io.StringIO(to_csv(groups, unfinished, [problem]))))[-1]
+    assert (row["kind"], row["path"], json.loads(row["notes"])) == ("problem", last["path"], last["notes"])
+
+
+def test_two_runs_of_one_name_are_two_runs_and_said() -> None:
+    records = [made(seed=1, run_id="twice"), made(seed=2, run_id="twice"), made("softmax", run_id="once")]
+    (group,), _ = compare(records)
+    assert {row.variant: (len(row.records), row.notes) for row in group.rows} == {
+        "elu": (2, ["2 runs have the name twice"]), "softmax": (1, []),
+    }  # fmt: skip
+    assert "elu: 2 runs have the name twice" in shown(records)
+    (group,), unfinished = compare([made(run_id="twice"), made(seed=2, run_id="twice", status="failed")])
+    assert group.rows[0].notes == ["2 runs have the name twice"]
+    assert len(unfinished) == 1
+
+
+def test_every_metric_that_is_nan_is_said_and_one_that_is_missing_is_not_called_nan() -> None:
+    metrics = made()["metrics"]
+    records = [made(seed=1, metrics=metrics | {"test/loss": None}), made(seed=2, metrics=metrics | {"test/ece": 0.1})]
+    assert {note for row in compare(records)[0][0].rows for note in row.notes} == {
+        "test/loss is nan in 1 of 2 runs, left out of the mean",
+        "test/ece is missing in 1 of 2 runs, left out of the mean",
+    }
+    (group,), _ = compare([made(metrics=metrics | {"test/loss": None})])
+    assert group.rows[0].notes == ["test/loss is nan in 1 of 1 runs, left out of the mean"]

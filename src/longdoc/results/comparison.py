@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -126,13 +127,15 @@ def summarize(values: Iterable[Any]) -> Summary:
 
 
 def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
-    """Groups of what may be compared, and the records without final numbers: failed, running, interrupted.
+    """Groups of what may be compared, and the records of runs that are not finished.
 
     Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
     """
     groups: dict[tuple, list[Record]] = {}
     baselines, unfinished = [], []
+    names: Counter[str] = Counter()
     for record in records:
+        names[record["run_id"]] += 1
         if record["status"] != "finished":
             unfinished.append(record)
         elif record.get("baseline"):
@@ -146,6 +149,9 @@ def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
         if not any(_beside(record, runs) for runs in groups.values()):
             alone.setdefault(_data_key(record), []).append(record)
     made += [_group([], members, []) for members in alone.values()]
+    for row in (row for group in made for row in (*group.rows, *group.baselines)):
+        twice = dict.fromkeys(record["run_id"] for record in row.records if names[record["run_id"]] > 1)
+        row.notes += [f"{names[name]} runs have the name {name}" for name in twice]
     return sorted(made, key=_group_order), unfinished
 
 
@@ -267,8 +273,9 @@ def _row(name: str, records: list[Record]) -> Row:
     values |= {key: summarize(record.get(key) for record in records) for key in QUANTITIES}
     row = Row(name, records, values)
     for key, summary in values.items():
-        if (missing := len(records) - summary.n) and (summary.n or key == ACCURACY):
-            row.notes.append(f"{key} is nan in {missing} of {len(records)} runs, left out of the mean")
+        if (missing := len(records) - summary.n) and (summary.n or key in metrics):
+            what = "nan" if sum(key in record["metrics"] for record in records) > summary.n else "missing"
+            row.notes.append(f"{key} is {what} in {missing} of {len(records)} runs, left out of the mean")
     for text in dict.fromkeys(departures_text(record.get("departures", {})) for record in records):
         if text:
             row.notes.append(f"departs from {records[0]['protocol']}: {text}")
@@ -286,7 +293,7 @@ def _measured_under(row: Row) -> set[tuple]:
     return {tuple(record.get(key) for key in _SPEED_CONDITIONS) for record in row.records}
 
 
-def _same_documents(record: Record, other: Record) -> bool:
+def same_documents(record: Record, other: Record) -> bool:
     """Whether two runs saw the same documents: by their content, or, of older runs, by what references reach there."""
     names = record["splits"].keys() & other["splits"].keys()
     pairs = [tuple(of["splits"][name].get("content") for of in (record, other)) for name in names]
@@ -300,7 +307,7 @@ def _same_documents(record: Record, other: Record) -> bool:
 def _softmax(row: Row, candidates: list[Row]) -> Row | None:
     """The first of the candidates on the same documents; of each seed's own documents one seed will do."""
     for candidate in candidates:
-        if any(_same_documents(record, other) for record in row.records for other in candidate.records):
+        if any(same_documents(record, other) for record in row.records for other in candidate.records):
             return candidate
     return None
 
@@ -359,6 +366,13 @@ def conditions_text(conditions: Mapping[str, Any]) -> str:
     task, protocol, length, encoder, source = (conditions.get(key) for key in GROUP_CONDITIONS)
     parts = [task, protocol, f"{length:,} tokens" if isinstance(length, int) else length, encoder, source]
     return " · ".join(str(part) for part in parts if part is not None)
+
+
+def measured(record: Record) -> str:
+    """Where and how a run was trained: AMD EPYC, 2 threads, bf16-mixed, compiled."""
+    device, cpu, threads, precision, compiled = (record.get(key) for key in _SPEED_CONDITIONS)
+    where = f"{cpu}, {threads} thread{'' if threads == 1 else 's'}" if device == "cpu" and cpu else str(device)
+    return f"{where}, {precision}, {'compiled' if compiled else 'not compiled'}"
 
 
 def _budget_text(budget: Mapping[str, float]) -> str:

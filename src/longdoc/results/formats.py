@@ -1,10 +1,30 @@
-"""Rows as text that other programs read."""
+"""Rows as text, for people and for other programs."""
 
 import csv
 import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+
+from rich import box, console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+
+class Grid(NamedTuple):
+    """A table: ``rows`` and ``references`` hold cells as they are shown, ``dicts`` what stands behind them.
+
+    The first column holds words, the others numbers; ``runs`` is how many runs there are in all of it.
+    """
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    dicts: Sequence[Mapping[str, Any]]
+    runs: int
+    references: Sequence[Sequence[str]] = ()  # which no run has reached
+    notes: Sequence[str] = ()
 
 
 def dicts_to_json(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -25,3 +45,51 @@ def dicts_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 def markdown_line(cells: Iterable[str]) -> str:
     """A line of a GitHub table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def markdown_head(headers: Sequence[str]) -> list[str]:
+    """Its first two lines: one column of words, then numbers."""
+    return [markdown_line(headers), markdown_line(["---", *["---:"] * (len(headers) - 1)])]
+
+
+def italic(cells: Iterable[str]) -> list[str]:
+    """Cells of a GitHub table that are told apart from the others."""
+    return [f"*{cell}*" if cell else "" for cell in cells]
+
+
+def grids_to_json(grids: Sequence[Grid]) -> str:
+    """What stands behind the cells of all grids, as one JSON list."""
+    return dicts_to_json([row for grid in grids for row in grid.dicts])
+
+
+def grids_to_csv(grids: Sequence[Grid]) -> str:
+    """What stands behind the cells of all grids, as one CSV."""
+    return dicts_to_csv([row for grid in grids for row in grid.dicts])
+
+
+def grids_to_markdown(grids: Sequence[Grid]) -> str:
+    """A GitHub table for each grid."""
+    lines = []
+    for grid in grids:
+        lines += [f"### {grid.title}", "", *markdown_head(grid.headers), *map(markdown_line, grid.rows)]
+        lines += [*(markdown_line(italic(cells)) for cells in grid.references), ""]
+        lines += [*(f"- {note}" for note in grid.notes), ""] if grid.notes else []
+    return "\n".join(lines)
+
+
+def grids_to_rich(grids: Sequence[Grid]) -> console.Group:
+    """For the terminal; what does not fit is folded, not cut."""
+    parts: list[console.RenderableType] = []
+    for grid in grids:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(grid.headers[0], overflow="fold")
+        for header in grid.headers[1:]:
+            table.add_column(header, justify="right", overflow="fold")
+        for cells in grid.rows:
+            table.add_row(*map(Text, cells))
+        for cells in grid.references:
+            table.add_row(*map(Text, cells), style="dim")
+        parts += [Text(grid.title, style="bold"), table]
+        parts += [Padding(Text(note), (0, 0, 0, 2)) for note in grid.notes]
+        parts.append(Text())
+    return console.Group(*parts)

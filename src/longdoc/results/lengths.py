@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from longdoc.results.comparison import ACCURACY, conditions_of, summarize, variant
-from longdoc.results.formats import markdown_line
+from longdoc.results.formats import Grid
 from longdoc.results.record import Record
 
 Bins = list[dict[str, Any]]
@@ -51,8 +51,8 @@ def length_table(bins: Bins) -> Table | None:
     return table
 
 
-def compare_lengths(records: Iterable[Record]) -> str:
-    """Markdown tables, one for the runs of each test split: accuracy of each variant in all bins, the best row first.
+def compare_lengths(records: Iterable[Record]) -> list[Grid]:
+    """A table for the runs of each test split: accuracy of each variant in all bins, the best row first.
 
     Runs that differ in their seed alone are a row, with the means. Raises ValueError if no finished run has bins.
     """
@@ -64,25 +64,32 @@ def compare_lengths(records: Iterable[Record]) -> str:
             rows.setdefault((variant(record), record["config_hash"]), []).append(record)
     if not tables:
         raise ValueError("no finished run says how accurate it is by length")
-    return "\n".join(_table(*key, list(tables[key].values())) for key in sorted(tables))
+    return [_grid(*key, list(tables[key].values())) for key in sorted(tables)]
 
 
-def _table(task: str, protocol: str, edges: Edges, rows: list[list[Record]]) -> str:
+def _grid(task: str, protocol: str, edges: Edges, rows: list[list[Record]]) -> Grid:
     ranges = [f"{_range({'from': start, 'to': end})} ({documents:,})" for start, end, documents in edges]
-    lines = [f"### {task} · {protocol} · test accuracy by tokens of a document (documents)", ""]
-    lines += [markdown_line(["variant", "at once", "read", "all", *ranges])]
-    lines += [markdown_line(["---", *["---:"] * (3 + len(ranges))])]
+    cells, dicts, notes = [], [], []
     for members in sorted(rows, key=lambda of: -(_mean(record["metrics"].get(ACCURACY) for record in of) or 0)):
         first = members[0]
-        test = first["splits"]["test"]
+        name, length, test = variant(first), conditions_of(first)["max_length"], first["splits"]["test"]
         share = 1 - test["truncated_tokens"] / max(test["tokens"], 1)
-        bins = zip(*(record["by_length"] for record in members), strict=True)
-        numbers = [_mean(record["metrics"].get(ACCURACY) for record in members)]
-        numbers += [_mean(found["accuracy"] for found in same) for same in bins]
-        length = conditions_of(first)["max_length"]
-        cells = [variant(first), f"{length:,}" if isinstance(length, int) else "whole", f"{share:.0%}"]
-        lines.append(markdown_line([*cells, *("nan" if value is None else f"{value:.3f}" for value in numbers)]))
-    return "\n".join(lines) + "\n"
+        bins = list(zip(*(record["by_length"] for record in members), strict=True))
+        whole = summarize(record["metrics"].get(ACCURACY) for record in members)
+        numbers = [whole.mean, *(_mean(found["accuracy"] for found in same) for same in bins)]
+        row = [name, f"{length:,}" if isinstance(length, int) else "whole", f"{share:.0%}"]
+        cells.append([*row, *("nan" if value is None else f"{value:.3f}" for value in numbers)])
+        shared = {"task": task, "protocol": protocol, "variant": name, "max_length": length, "n": len(members)}
+        dicts += [
+            shared
+            | {"from": start, "to": end, "documents": documents}
+            | {key: _mean(found[key] for found in same) for key in ("accuracy", "read")}
+            for (start, end, documents), same in zip(edges, bins, strict=True)
+        ]
+        if nan := len(members) - whole.n:
+            notes.append(f"{name}: {ACCURACY} is nan in {nan} of {len(members)} runs, left out of the mean")
+    title = f"{task} · {protocol} · test accuracy by tokens of a document (documents)"
+    return Grid(title, ["variant", "at once", "read", "all", *ranges], cells, dicts, sum(map(len, rows)), notes=notes)
 
 
 def _mean(values: Iterable[Any]) -> float | None:

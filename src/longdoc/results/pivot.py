@@ -1,10 +1,13 @@
-"""Test accuracy of variants against a value of their configs, as GitHub Markdown."""
+"""Test accuracy of variants against a value of their configs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from longdoc.results.comparison import ACCURACY, summarize, variant
-from longdoc.results.record import Record
+from longdoc.results.formats import Grid
+from longdoc.results.record import Record, flatten, settings
+
+Value = int | float | str
 
 
 def config_value(record: Record, path: str) -> Any:
@@ -15,35 +18,88 @@ def config_value(record: Record, path: str) -> Any:
     return node
 
 
-def pivot(records: Iterable[Record], path: str) -> str:
-    """A table of finished runs: a row for each task and variant, a column for each value at ``path``.
+def pivot(records: Iterable[Record], path: str) -> list[Grid]:
+    """A table of finished runs for each task and protocol: a column for each value at ``path``, the best row first.
 
-    A cell is the mean over runs that differ in nothing but their seed; other differences are set apart by a slash.
-    Runs without a value there are left out. Raises ValueError if that leaves none.
+    A row is a variant with the settings in which its runs of one column differ, a cell the mean over runs that differ
+    in nothing but their seed. Runs without a value there are left out. Raises ValueError if that leaves none.
     """
-    rows: dict[tuple[str, str], dict[Any, dict[str, list[Record]]]] = {}
-    columns = set()
+    tables: dict[tuple[str, str], list[tuple[Value, Record]]] = {}
     for record in records:
         value = config_value(record, path)
-        if record["status"] == "finished" and isinstance(value, int | float | str):
-            cells = rows.setdefault((record["task"], variant(record)), {})
-            cells.setdefault(value, {}).setdefault(record["config_hash"], []).append(record)
-            columns.add(value)
-    if not columns:
+        if record["status"] == "finished" and isinstance(value, Value):
+            tables.setdefault((record["task"], record["protocol"]), []).append((value, record))
+    if not tables:
         raise ValueError(f"no finished run has a number or a word at {path} in its config")
-    order = sorted(columns, key=lambda value: (isinstance(value, str), value))
-    lines = [f"| task | variant, by {path} | " + " | ".join(map(str, order)) + " |"]
-    lines.append("| --- | --- |" + " ---: |" * len(order))
-    for (task, name), cells in sorted(rows.items(), key=lambda row: (row[0][0], -_mean(row[1]))):
-        lines.append(f"| {task} | {name} | " + " | ".join(_cell(cells.get(value, {})) for value in order) + " |")
-    return "\n".join(lines) + "\n"
+    return [_grid(*key, tables[key], path) for key in sorted(tables)]
 
 
-def _cell(groups: dict[str, list[Record]]) -> str:
-    means = [summarize(record["metrics"].get(ACCURACY) for record in members).mean for members in groups.values()]
-    return " / ".join("nan" if mean is None else f"{mean:.3f}" for mean in means) or "-"
+def _grid(task: str, protocol: str, runs: list[tuple[Value, Record]], path: str) -> Grid:
+    columns = sorted({value for value, _ in runs}, key=lambda value: (isinstance(value, str), value))
+    rows: dict[str, dict[Value, list[Record]]] = {}
+    notes: dict[str, None] = {}
+    for name in sorted({variant(record) for _, record in runs}):
+        members = [(value, record) for value, record in runs if variant(record) == name]
+        configs = [flatten(settings(record["config"])) for _, record in members]
+        apart, along = _differences([value for value, _ in members], configs, path)
+        for (value, record), config in zip(members, configs, strict=True):
+            said = [f"{key.rpartition('.')[2]}={config.get(key)}" for key in apart]
+            rows.setdefault(", ".join([name, *said]), {}).setdefault(value, []).append(record)
+        notes |= dict.fromkeys(f"{key} differs with {path}" for key in along)
+    dicts, cells = [], []
+    for name in sorted(rows, key=lambda name: (-_mean(rows[name]), name)):
+        cells.append([name, *(_cell(rows[name].get(value, [])) for value in columns)])
+        for value in columns:
+            if found := rows[name].get(value):
+                mean, std, n = summarize(record["metrics"].get(ACCURACY) for record in found)
+                dicts.append(
+                    {"kind": "variant", "variant": name, "task": task, "protocol": protocol, path: value}
+                    | {ACCURACY: mean, f"{ACCURACY}_std": std, f"{ACCURACY}_n": n}
+                    | {"run_ids": [record["run_id"] for record in found]}
+                )
+                if n < len(found):
+                    notes[f"{name}, {value}: nan in {len(found) - n} of {len(found)} runs, left out of the mean"] = None
+    return Grid(
+        f"{task} · {protocol} · test accuracy by {path}",
+        [f"variant, by {path}", *map(str, columns)],
+        cells,
+        dicts,
+        len(runs),
+        _references(runs, columns),
+        list(notes),
+    )
 
 
-def _mean(cells: dict[Any, dict[str, list[Record]]]) -> float:
-    accuracies = [r["metrics"].get(ACCURACY) for groups in cells.values() for runs in groups.values() for r in runs]
-    return summarize(accuracies).mean or 0.0
+def _differences(values: Sequence[Value], configs: Sequence[dict[str, Any]], path: str) -> tuple[list[str], list[str]]:
+    """Keys whose values differ within a column, and those that differ between columns alone."""
+    apart, along = [], []
+    for key in dict.fromkeys(key for config in configs for key in config):
+        held = {
+            value: {str(c.get(key)) for v, c in zip(values, configs, strict=True) if v == value} for value in values
+        }
+        if any(len(found) > 1 for found in held.values()):
+            apart.append(key)
+        elif not f".{key}".endswith(f".{path}") and len(set.union(*held.values())) > 1:
+            along.append(key)
+    return apart, along
+
+
+def _references(runs: Sequence[tuple[Value, Record]], columns: Sequence[Value]) -> list[list[str]]:
+    """What is reached without training; where the runs of a column saw other documents, each value that there is."""
+    rows = []
+    for name in dict.fromkeys(name for _, record in runs for name in record["references"]):
+        row = [name]
+        for column in columns:
+            found = [record["references"].get(name) for value, record in runs if value == column]
+            row.append(" / ".join(sorted({f"{value:.3f}" for value in found if value is not None})) or "-")
+        rows.append(row)
+    return rows
+
+
+def _cell(records: Sequence[Record]) -> str:
+    mean = summarize(record["metrics"].get(ACCURACY) for record in records).mean
+    return "-" if not records else "nan" if mean is None else f"{mean:.3f}"
+
+
+def _mean(cells: dict[Value, list[Record]]) -> float:
+    return summarize(r["metrics"].get(ACCURACY) for runs in cells.values() for r in runs).mean or 0.0

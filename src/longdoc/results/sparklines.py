@@ -14,6 +14,7 @@ from longdoc.results.record import Record
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 48
+NAME = 22  # letters at most, so that a line is of 80
 _METRICS = ("val/accuracy", "val/loss", "train/loss")
 
 
@@ -46,12 +47,14 @@ def sparklines(group: Group, found: Mapping[Path, Record]) -> list[str]:
     if not len(finite):
         return [f"{metric} is nan throughout"]
     low, high = float(finite.min()), float(finite.max())
-    name_width = max(map(len, means))
+    width = min(NAME, max(map(len, means)))
     lines = [f"{metric}, {low:.3f} to {high:.3f}, over {last:,} steps"]
     for name, values in means.items():
         end = values[np.isfinite(values)]
         text = f"{end[-1]:.3f}" if len(end) else "nan"
-        lines.append(f"{name[:22]:{min(22, name_width)}} {sparkline(values, low, high)} {text}")
+        # Of a long name both ends, which tell it from others.
+        short = name if len(name) <= NAME else f"{name[: NAME // 2 - 1]}…{name[-NAME // 2 :]}"
+        lines.append(f"{short:{width}} {sparkline(values, low, high)} {text}")
     return lines
 
 

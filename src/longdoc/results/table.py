@@ -1,13 +1,9 @@
-"""A comparison as a table for the terminal, GitHub Markdown, JSON or CSV."""
+"""A comparison as a GitHub table, JSON or CSV, and the cells and words that it has in every form."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from rich import box, console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
+from longdoc.results.collect import Problem
 from longdoc.results.comparison import (
     ACCURACY,
     F1,
@@ -20,14 +16,15 @@ from longdoc.results.comparison import (
     of_folds,
     variant,
 )
-from longdoc.results.formats import dicts_to_csv, dicts_to_json, markdown_line
+from longdoc.results.formats import dicts_to_csv, dicts_to_json, italic, markdown_head, markdown_line
 from longdoc.results.published_table import published_dict
 from longdoc.results.record import Record
 
 _HEADERS = ("variant", "n", "test acc", "Δ acc", "params", "steps", "tokens", "tok/s", "speed", "MB")
 _F1 = "test F1"
-_LEGEND = "± sample standard deviation over n runs; Δ acc, speed: against softmax in the same group"
+LEGEND = "± sample standard deviation over n runs; Δ acc, speed: against softmax in the same group"
 _UNFINISHED = "Not finished, in no mean"
+_PROBLEMS = "Not read, in no number"
 
 
 # Cells and words, shared by every format.
@@ -50,7 +47,7 @@ def _accuracy_text(summary: Summary) -> str:
     return f"{summary.mean:.3f}" + ("" if summary.std is None else f" ± {summary.std:.3f}")
 
 
-def _headers(group: Group) -> list[str]:
+def headers_of(group: Group) -> list[str]:
     """Documents with any number of classes have an F1 beside their accuracy, which is that of whole sets of them."""
     many = any(F1 in row.values for row in [*group.rows, *group.baselines])
     return [*_HEADERS[:3], *([_F1] if many else []), *_HEADERS[3:]]
@@ -63,7 +60,8 @@ def _with_folds(row: Row) -> Summary:
     return summary._replace(std=(limits[1] - limits[0]) / 2) if limits else summary
 
 
-def _cells(row: Row, headers: Sequence[str]) -> list[str]:
+def row_cells(row: Row, headers: Sequence[str]) -> list[str]:
+    """A cell for each of the group's ``headers``."""
     value = {key: summary.mean for key, summary in row.values.items()}
     memory = value["peak_memory_mb"]
     difference, ratio = row.accuracy_difference, row.speed_ratio
@@ -71,7 +69,7 @@ def _cells(row: Row, headers: Sequence[str]) -> list[str]:
         row.variant,
         str(len(row.records)),
         _accuracy_text(_with_folds(row)),
-        *([_accuracy_text(row.values.get(F1, Summary(None, None, 0)))] if _F1 in headers else []),
+        *([_accuracy_text(row.values[F1]) if F1 in row.values else "-"] if _F1 in headers else []),
         "-" if difference is None else f"{difference:+.3f}",
         *(_brief(value[key]) for key in ("parameters", "steps", "tokens", SPEED)),
         "-" if ratio is None else f"×{ratio:{'.0f' if ratio >= 99.95 else '#.3g'}}{'' if row.like_softmax else '*'}",
@@ -79,17 +77,18 @@ def _cells(row: Row, headers: Sequence[str]) -> list[str]:
     ]
 
 
-def _reference_cells(name: str, summary: Summary, headers: Sequence[str]) -> list[str]:
+def reference_cells(name: str, summary: Summary, headers: Sequence[str]) -> list[str]:
+    """The name and the accuracy that is reached without training."""
     return [name, "", _accuracy_text(summary._replace(std=None)), *[""] * (len(headers) - 3)]
 
 
-def _published_rows(group: Group) -> list[list[str]]:
+def published_cells(group: Group) -> list[list[str]]:
     """The published rows, each with the number of the note that says where it is from."""
     rows = []
     for row in group.published:
         value = row.accuracies[group.conditions["task"]]
         cells = [f"{row.model} [{_sources(group).index(row.source) + 1}]", "", "F" if value is None else f"{value:.4f}"]
-        rows.append([*cells, *[""] * (len(_headers(group)) - len(cells))])
+        rows.append([*cells, *[""] * (len(headers_of(group)) - len(cells))])
     return rows
 
 
@@ -97,13 +96,14 @@ def _sources(group: Group) -> list[str]:
     return list(dict.fromkeys(row.source for row in group.published))
 
 
-def _notes(group: Group) -> list[str]:
+def notes(group: Group) -> list[str]:
+    """What is to be known of a group's rows, a sentence each."""
     rows = [*group.rows, *group.baselines]
-    notes = [f"{row.variant}: {note}" for row in rows for note in row.notes] + group.notes
-    if _F1 in _headers(group):
-        notes.append("test acc is of whole sets of classes, test F1 of all decisions together (micro)")
-    notes += [f"[{i}] published: {source}" for i, source in enumerate(_sources(group), 1)]
-    return notes + [f"not as published: {sentence}" for sentence in group.differs]
+    said = [f"{row.variant}: {note}" for row in rows for note in row.notes] + group.notes
+    if _F1 in headers_of(group):
+        said.append("test acc is of whole sets of classes, test F1 of all decisions together (micro)")
+    said += [f"[{i}] published: {source}" for i, source in enumerate(_sources(group), 1)]
+    return said + [f"not as published: {sentence}" for sentence in group.differs]
 
 
 def _unfinished_text(record: Record) -> str:
@@ -112,65 +112,47 @@ def _unfinished_text(record: Record) -> str:
     return f"{record['status']}: {variant(record)}, seed {record['seed']} ({where}){error}"
 
 
+def rest(unfinished: Sequence[Record], problems: Sequence[Problem]) -> dict[str, list[str]]:
+    """Sentences on what stands in no table, by their title."""
+    found = {
+        _UNFINISHED: [_unfinished_text(record) for record in unfinished],
+        _PROBLEMS: [f"{problem.path} {problem.reason}" for problem in problems],
+    }
+    return {title: sentences for title, sentences in found.items() if sentences}
+
+
 # The formats.
 
 
-def to_rich(
-    groups: Sequence[Group], unfinished: Sequence[Record], curves: Sequence[Sequence[str]] = ()
-) -> console.Group:
-    """Tables for the terminal, within 80 columns; ``curves`` are lines to show below each group's table."""
-    parts: list[console.RenderableType] = []
-    for group, lines in zip(groups, curves or [()] * len(groups), strict=True):
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
-        table.add_column(_HEADERS[0], overflow="fold", min_width=8)
-        headers = _headers(group)
-        for header in headers[1:]:
-            table.add_column(header, justify="right", no_wrap=True)
-        for row in group.rows:
-            table.add_row(*map(Text, _cells(row, headers)))
-        for row in group.baselines:
-            table.add_row(*map(Text, _cells(row, headers)), style="italic")
-        for name, summary in group.references.items():
-            table.add_row(*map(Text, _reference_cells(name, summary, headers)), style="dim")
-        for cells in _published_rows(group):
-            table.add_row(*map(Text, cells), style="italic")
-        parts += [Text(group.title, style="bold"), Text(group.subtitle, style="dim"), table]
-        parts += [Padding(Text(note), (0, 0, 0, 2)) for note in _notes(group)]
-        parts += [Text(), *map(Text, lines)] if lines else []
-        parts.append(Text())
-    if groups:
-        parts.append(Text(_LEGEND, style="dim"))
-    if unfinished:
-        parts.append(Text(f"{_UNFINISHED}:", style="bold"))
-        parts += [Padding(Text(_unfinished_text(record)), (0, 0, 0, 2)) for record in unfinished]
-    return console.Group(*parts)
+def markdown_table(group: Group) -> list[str]:
+    """The lines of a group's rows, references and published numbers, without title and notes."""
+    headers = headers_of(group)
+    return [
+        *markdown_head(headers),
+        *(markdown_line(row_cells(row, headers)) for row in group.rows),
+        *(markdown_line(italic(row_cells(row, headers))) for row in group.baselines),
+        *(markdown_line(italic(reference_cells(*each, headers))) for each in group.references.items()),
+        *map(markdown_line, published_cells(group)),
+    ]
 
 
-def to_markdown(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
+def to_markdown(groups: Sequence[Group], unfinished: Sequence[Record], problems: Sequence[Problem] = ()) -> str:
     """A GitHub table for each group."""
-
     lines = []
     for group in groups:
-        headers = _headers(group)
-        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", markdown_line(headers)]
-        lines.append(markdown_line(["---", *["---:"] * (len(headers) - 1)]))
-        lines += [markdown_line(_cells(row, headers)) for row in group.rows]
-        lines += [markdown_line(f"*{cell}*" for cell in _cells(row, headers)) for row in group.baselines]
-        lines += [
-            markdown_line(f"*{cell}*" if cell else "" for cell in _reference_cells(name, summary, headers))
-            for name, summary in group.references.items()
-        ]
-        lines += [markdown_line(cells) for cells in _published_rows(group)]
-        lines += ["", *(f"- {note}" for note in _notes(group)), ""]
+        lines += [f"### {group.title}", "", f"{group.subtitle}.", "", *markdown_table(group)]
+        lines += ["", *(f"- {note}" for note in notes(group)), ""]
     if groups:
-        lines += [f"{_LEGEND}.", ""]
-    if unfinished:
-        lines += [f"{_UNFINISHED}:", "", *(f"- {_unfinished_text(record)}" for record in unfinished), ""]
+        lines += [f"{LEGEND}.", ""]
+    for title, sentences in rest(unfinished, problems).items():
+        lines += [f"{title}:", "", *(f"- {sentence}" for sentence in sentences), ""]
     return "\n".join(lines)
 
 
-def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list[dict[str, Any]]:
-    """Every row, reference line and unfinished run as a flat dict, unrounded; ``kind`` tells them apart.
+def rows_as_dicts(
+    groups: Sequence[Group], unfinished: Sequence[Record], problems: Sequence[Problem] = ()
+) -> list[dict[str, Any]]:
+    """Every row, reference line, unfinished run and problem as a flat dict, unrounded; ``kind`` tells them apart.
 
     A quantity ``q`` comes with ``q_std`` and ``q_n``, the number of runs in its mean.
     """
@@ -201,14 +183,14 @@ def rows_as_dicts(groups: Sequence[Group], unfinished: Sequence[Record]) -> list
         kept = {"status": record["status"], **conditions_of(record), "config_hash": record["config_hash"]}
         one = {"seeds": [record["seed"]], "run_ids": [record["run_id"]], "error": record.get("error")}
         rows.append({"kind": "unfinished", "variant": variant(record)} | kept | one)
-    return rows
+    return rows + [{"kind": "problem", "path": str(path), "notes": [reason]} for path, reason in problems]
 
 
-def to_json(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
+def to_json(groups: Sequence[Group], unfinished: Sequence[Record], problems: Sequence[Problem] = ()) -> str:
     """The rows as a JSON list of objects."""
-    return dicts_to_json(rows_as_dicts(groups, unfinished))
+    return dicts_to_json(rows_as_dicts(groups, unfinished, problems))
 
 
-def to_csv(groups: Sequence[Group], unfinished: Sequence[Record]) -> str:
+def to_csv(groups: Sequence[Group], unfinished: Sequence[Record], problems: Sequence[Problem] = ()) -> str:
     """The rows as CSV; an empty cell is an absent value, lists and objects are JSON in their cell."""
-    return dicts_to_csv(rows_as_dicts(groups, unfinished))
+    return dicts_to_csv(rows_as_dicts(groups, unfinished, problems))

@@ -109,6 +109,44 @@ def test_published_numbers_beside_runs_and_alone(
     assert script.main(["empty", "--published"]) == 1
 
 
+def test_by_a_value_in_every_form_with_what_is_left_out_counted(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path / "runs" / "a", made())
+    write_record(tmp_path / "runs" / "b", made(seed=2, status="failed"))
+    said = "1 of 2 runs are not finished or say no optimizer.lr: not shown.\n"
+    for option, beginning in (
+        ("--json", '[\n  {\n    "kind": "variant",\n    "variant": "elu"'),
+        ("--csv", "kind,variant,task,protocol,optimizer.lr,test/accuracy"),
+        ("--markdown", "### listops · longdoc · test accuracy by optimizer.lr\n"),
+    ):
+        assert script.main(["runs", "--by", "optimizer.lr", option]) == 0
+        shown = capsys.readouterr()
+        assert shown.out.startswith(beginning)
+        assert shown.err == said
+    assert script.main(["runs", "--by", "optimizer.lr"]) == 0
+    assert "variant, by optimizer.lr  0.001\n" in capsys.readouterr().out
+    assert script.main(["runs", "--by", "optimizer.lrr"]) == 1
+    assert (
+        capsys.readouterr().err == "compare.py: no finished run has a number or a word at optimizer.lrr in its config\n"
+    )
+    with pytest.raises(SystemExit, match="2"):
+        script.main(["runs", "--by", "seed", "--report", "page.html"])
+
+
+def test_the_page_has_published_numbers_if_they_are_asked_for(
+    script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_record(tmp_path / "runs" / "a", made(protocol="skyformer"))
+    for options, there in (([], False), (["--published"], True)):
+        assert script.main(["runs", "--report", "page.html", *options]) == 0
+        assert ('"model":"Transformer"' in Path("page.html").read_text(encoding="utf-8")) is there
+    assert capsys.readouterr().err == ""
+    write_record(tmp_path / "own" / "a", made())
+    assert script.main(["own", "--report", "page.html", "--published"]) == 0
+    assert capsys.readouterr().err == "No finished run here is of a protocol and task with published numbers.\n"
+
+
 def test_a_report_is_one_file_also_of_nothing(
     script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from results.records import made
 
 from longdoc.results import collect_paths, write_record
 from longdoc.results.intervals import wilson
+from longdoc.results.process import process
 from longdoc.results.report import page
 from longdoc.results.report.data import gather
 
@@ -36,11 +37,12 @@ def test_unfinished_runs_stand_in_their_group_and_in_no_mean(tmp_path):
     del going["budget"]
     write_record(tmp_path / "c", going)
     write_record(tmp_path / "d", going | {"task": "books", "seed": 4})
+    write_record(tmp_path / "e", going | {"seed": 5, "process": process() | {"started": 1}})
     data = of(tmp_path)
     assert [(run["status"], run["group"]) for run in data["runs"]] == [
-        ("finished", 0), ("failed", 0), ("running", 0), ("running", None),
+        ("finished", 0), ("failed", 0), ("running", 0), ("running", None), ("stopped", 0),
     ]  # fmt: skip
-    assert data["runs"][1]["error"] == "out of memory"
+    assert [data["runs"][i]["error"] for i in (1, 4)] == ["out of memory", "its process is gone"]
     (row,) = data["groups"][0]["rows"]
     assert (row["n"], row["accuracy"]["mean"]) == (1, 0.5)
 
@@ -60,7 +62,11 @@ def test_odd_runs_are_noted(tmp_path):
     }
     assert data["runs"][2]["notes"] == ["no metrics.csv beside its record: no curves"]
     assert data["problems"] == [
-        {"path": str(tmp_path / "old" / "results.json"), "reason": "schema_version is 0, this longdoc reads 1."}
+        {
+            "path": str(tmp_path / "old" / "results.json"),
+            "reason": "schema_version is 0, this longdoc reads 1: an older record; compare it with the longdoc of its "
+            "commit, or train anew.",
+        }
     ]
 
 
@@ -112,3 +118,30 @@ def test_lengths_are_taken_together_over_runs_and_have_limits_in_one(tmp_path):
         {"from": 1024, "to": 2047, "n": 2, "documents": 20, "accuracy": 0.5, "low": None, "high": None, "read": 0.5},
     ]
     assert [(bin_["low"], bin_["high"]) for bin_ in softmax] == [wilson(9, 10), wilson(2, 20)]
+
+
+def test_rows_on_other_documents_are_in_figures_of_their_own(tmp_path):
+    for name, pairs, content in (("a", 4, "x"), ("b", 32, "y"), ("c", 4, "x")):
+        run = made("softmax" if name == "c" else "linear", references={"guess": 1 / pairs})
+        run["config"]["task"]["pairs"] = pairs
+        for counts in run["splits"].values():
+            counts["content"] = content
+        write_record(tmp_path / name, run | {"config_hash": name, "accuracy": 0.5})
+    (group,) = of(tmp_path)["groups"]
+    assert [(row["variant"], row["part"]) for row in group["rows"]] == [("elu", 0), ("elu (2)", 1), ("softmax", 0)]
+    assert group["parts"] == [
+        {"name": "task.pairs 4", "references": {"guess": 0.25}},
+        {"name": "task.pairs 32", "references": {"guess": 0.03125}},
+    ]
+    assert group["references"]["guess"] == (0.25 + 0.25 + 0.03125) / 3
+
+
+def test_published_numbers_are_there_if_they_are_asked_for(tmp_path):
+    write_run(tmp_path / "a", protocol="skyformer")
+    found = collect_paths([tmp_path])
+    assert gather(*found)["groups"][0]["published"] == []
+    (group,) = gather(*found, published=True)["groups"]
+    assert {"model": "Transformer", "accuracy": 0.3837, "source": "Chen et al. 2021, accuracies on LRA"} in (
+        group["published"]
+    )
+    assert "published: Chen et al. 2021, accuracies on LRA" in group["notes"]

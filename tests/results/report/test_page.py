@@ -11,8 +11,9 @@ from urllib.parse import unquote
 import browser
 import pytest
 from results.made_runs import write_many
+from results.records import made
 
-from longdoc.results import collect_paths
+from longdoc.results import collect_paths, write_record
 from longdoc.results.report import page
 
 RUNS = "tbody tr"
@@ -29,6 +30,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_many(folder / "runs", steps=600)
     (folder / "report.html").write_text(page(*collect_paths([folder / "runs"]), "runs"))
     (folder / "empty.html").write_text(page(*collect_paths([folder / "none"]), "none"))
+    for pairs in (4, 32):
+        for attention in ("linear", "softmax"):
+            run = made(attention, accuracy=1 / pairs, protocol="skyformer", references={"guess": 1 / pairs})
+            run["config"]["task"]["pairs"] = pairs
+            write_record(folder / "kinds" / f"{attention}{pairs}", run | {"config_hash": f"{pairs}"})
+    (folder / "kinds.html").write_text(page(*collect_paths([folder / "kinds"]), "kinds", published=True))
     return folder
 
 
@@ -183,7 +190,7 @@ def test_a_point_says_what_it_is(shown: Any) -> None:
 def test_what_is_odd_is_said(shown: Any) -> None:
     said = shown.execute_script("return document.getElementById('alerts').innerText")
     for sentence in (
-        "schema_version is 0, this longdoc reads 1.",
+        "schema_version is 0, this longdoc reads 1: an older record; compare it with the longdoc of its commit",
         "3 runs not finished, in no mean (1 failed, 1 interrupted, 1 running)",
         "2 runs have this name",
         "test/accuracy is nan",
@@ -191,6 +198,28 @@ def test_what_is_odd_is_said(shown: Any) -> None:
         assert sentence in said
     apart = shown.execute_script("return document.querySelector('.apart').innerText")
     assert apart.startswith("Not to be compared with the other 2 groups of listops: length 1,024 tokens (elsewhere")
+
+
+def test_documents_of_another_kind_are_in_figures_of_their_own_and_published_numbers_below(
+    driver: Any, written: Path
+) -> None:
+    driver.get((written / "kinds.html").as_uri())
+    wait_for_paint(driver)
+    found = driver.execute_script("""
+        return [...document.querySelectorAll("figure")].map((figure) => [
+            figure.dataset.figure,
+            [...new Set([...figure.querySelectorAll("svg g[data-variant]")].map((layer) => layer.dataset.variant))],
+        ]);
+    """)
+    assert {title: sorted(shown) for title, shown in found} == {
+        f"Accuracy against {cost}, task.pairs {pairs}": names
+        for cost in ("training speed", "memory")
+        for pairs, names in ((4, ["elu", "softmax"]), (32, ["elu (2)", "softmax (2)"]))
+    }
+    foot = driver.execute_script("return document.querySelector('tfoot').innerText")
+    assert "Transformer, published" in foot
+    assert "0.384" in foot
+    assert [entry["message"] for entry in driver.get_log("browser")] == []
 
 
 def test_no_results_is_a_page_that_says_so(driver: Any, written: Path) -> None:

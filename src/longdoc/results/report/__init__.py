@@ -12,12 +12,12 @@ from longdoc.results.report.data import gather
 _SCRIPTS = ("format", "plot", "figures", "table", "state", "overview", "rows", "page")
 
 
-def page(found: Mapping[Path, Record], problems: Sequence[Problem], source: str) -> str:
+def page(found: Mapping[Path, Record], problems: Sequence[Problem], source: str, published: bool = False) -> str:
     """The HTML of a page that compares the runs; ``found`` maps results.json files to their records.
 
-    source: in words, where the runs were looked for.
+    source: in words, where the runs were looked for. published: with the published numbers of the runs' protocols.
     """
-    data = gather(found, problems) | {"source": source, "made": f"{datetime.now():%Y-%m-%d %H:%M}"}
+    data = gather(found, problems, published) | {"source": source, "made": f"{datetime.now():%Y-%m-%d %H:%M}"}
     # "<" would end the element that holds the data; JSON may write it otherwise.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {"STYLE": _part("page.css"), "DATA": text, "SCRIPT": "\n".join(_part(f"{name}.js") for name in _SCRIPTS)}

@@ -18,6 +18,9 @@ from longdoc.results.comparison import (
     compare,
     conditions_of,
     conditions_text,
+    measured,
+    same_documents,
+    summarize,
     variant,
 )
 from longdoc.results.curves import FILE_NAME, read_curves
@@ -27,13 +30,13 @@ from longdoc.results.trials import CHOSEN_BY
 
 _QUANTITIES = ("parameters", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
 _COSTS = (SPEED, "peak_memory_mb")
-_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
 
 
-def gather(found: Mapping[Path, Record], problems: Sequence[Problem]) -> dict[str, Any]:
+def gather(found: Mapping[Path, Record], problems: Sequence[Problem], published: bool = False) -> dict[str, Any]:
     """Everything that the page says. ``found`` maps results.json files to their records."""
     groups, unfinished = compare(found.values())
-    beside_published(groups)
+    if published:
+        beside_published(groups)
     place: dict[int, tuple[int | None, str]] = {}
     unchosen: set[int] = set()
     for i, shared in enumerate(groups):
@@ -102,9 +105,10 @@ def _group(group: Group) -> dict[str, Any]:
     others = [(row, row.softmax) for row in shown if row.softmax and row is not row.softmax]
     differences = {row.variant: intervals.of_difference(row, softmax) for row, softmax in others}
     adjusted = intervals.holm({name: found.p for name, found in differences.items() if found.p is not None})
+    parts, place = _parts(shown)
     rows = []
-    for row in shown:
-        made = _row(row)
+    for row, part in zip(shown, place, strict=True):
+        made = _row(row) | {"part": part}
         if row in group.baselines:  # which no encoder's speed is held against
             made |= dict.fromkeys(_COSTS)
         if found := differences.get(row.variant):
@@ -116,12 +120,41 @@ def _group(group: Group) -> dict[str, Any]:
         "conditions": group.conditions
         | {"budget": group.title.rpartition(" · ")[2] if group.rows else None, "documents": group.subtitle},
         "rows": rows,
+        "parts": parts,
         "references": {name: summary.mean for name, summary in group.references.items()},
         "published": [
             {"model": row.model, "accuracy": row.accuracies[group.conditions["task"]], "source": row.source}
             for row in group.published
         ],
-        "notes": group.notes + [f"not as published: {sentence}" for sentence in group.differs],
+        "notes": group.notes
+        + [f"published: {source}" for source in dict.fromkeys(row.source for row in group.published)]
+        + [f"not as published: {sentence}" for sentence in group.differs],
+    }
+
+
+def _parts(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[int]]:
+    """Rows that saw the same documents, which alone one figure holds: what sets each such part apart, and each row's.
+
+    A task may be of many kinds under one name, such as ``task.pairs``, and a group holds them all.
+    """
+    parts: list[list[Row]] = []
+    place = []
+    for row in rows:
+        pairs = [[(own, of) for own in row.records for of in part[0].records] for part in parts]
+        found = next((i for i, runs in enumerate(pairs) if any(same_documents(*pair) for pair in runs)), len(parts))
+        place.append(found)
+        parts[found].append(row) if found < len(parts) else parts.append([row])
+    return [_part(part, i) for i, part in enumerate(parts, 1)], place
+
+
+def _part(rows: Sequence[Row], number: int) -> dict[str, Any]:
+    of_task = [{key: value for key, value in row.settings.items() if key.startswith("task.")} for row in rows]
+    shared = {key: value for key, value in of_task[0].items() if all(other.get(key) == value for other in of_task)}
+    records = [record for row in rows for record in row.records]
+    names = dict.fromkeys(name for record in records for name in record["references"])
+    return {
+        "name": ", ".join(f"{key} {value}" for key, value in shared.items()) or f"documents {number}",
+        "references": {name: summarize(record["references"].get(name) for record in records).mean for name in names},
     }
 
 
@@ -141,7 +174,7 @@ def _row(row: Row) -> dict[str, Any]:
         "settings": row.settings,
         "notes": row.notes,
         "by_length": _by_length(row),
-        "measured": " · ".join(dict.fromkeys(_measured(record) for record in row.records)),
+        "measured": " · ".join(dict.fromkeys(measured(record) for record in row.records)),
     }
 
 
@@ -163,12 +196,6 @@ def _by_length(row: Row) -> list[dict[str, Any]]:
             | {"read": sum(found["read"] for found in runs) / len(runs)}
         )
     return rows
-
-
-def _measured(record: Record) -> str:
-    device, cpu, threads, precision, compiled = (record.get(key) for key in _CONDITIONS)
-    where = f"{cpu}, {threads} threads" if device == "cpu" and cpu else str(device)
-    return f"{where}, {precision}, {'compiled' if compiled else 'not compiled'}"
 
 
 def _run(record: Record, folder: Path, base: Path) -> dict[str, Any]:

@@ -101,8 +101,8 @@ function frontier(points, better) {
 
 const limits = ({ interval }) => (interval.low === null ? "" : ` [${fixed(interval.low)}, ${fixed(interval.high)}]`);
 
-/** Test accuracy against what it costs. */
-function tradeoff(group, rows, key, words, styles) {
+/** Test accuracy against what it costs, of rows on the same documents; `of` says on which, where there are others. */
+function tradeoff(group, part, of, rows, key, words, styles) {
   const shown = rows.filter((row) => row.accuracy.mean !== null && row[key] > 0);
   if (!shown.length) return null;
   const value = (row) => row[key] * words.unit;
@@ -130,11 +130,11 @@ function tradeoff(group, rows, key, words, styles) {
   const unlike = words.marked && shown.some((row) => !row.like_softmax);
   const left = rows.length - shown.length;
   return chart({
-    title: words.title,
-    file: `${group.title} ${words.title}`,
+    title: words.title + of,
+    file: `${group.title} ${words.title}${of}`,
     series,
     better: words.better,
-    references: references(group),
+    references: references(part),
     note: `Dotted, the frontier: no other row is better in both. Whiskers, 95 %`,
     foot: [
       unlike ? "* measured under other conditions than softmax" : "",
@@ -182,13 +182,14 @@ const tradeoffs = [
   ],
 ];
 
-const references = (group) =>
-  Object.entries(group.references)
+/** Of a group, or of a part of it. */
+const references = (held) =>
+  Object.entries(held.references)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => ({ name, value }));
 
 /** Test accuracy of documents by their length, in tokens before any was cut; none if all are in one range. */
-function byLength(group, rows, styles) {
+function byLength(group, part, of, rows, styles) {
   const ranges = [...new Set(rows.flatMap((row) => row.by_length.map((bin) => bin.from)))].sort((a, b) => a - b);
   const shown = rows.filter((row) => row.by_length.length);
   if (ranges.length < 2) return null;
@@ -196,8 +197,8 @@ function byLength(group, rows, styles) {
   const bins = ranges.map((from) => shown.flatMap((row) => row.by_length).find((bin) => bin.from === from));
   const apart = Math.min(0.06, 0.5 / shown.length);
   return chart({
-    title: "Accuracy by length of the document",
-    file: `${group.title} accuracy by length`,
+    title: "Accuracy by length of the document" + of,
+    file: `${group.title} accuracy by length${of}`,
     wide: true,
     note: "Below each range, its test documents; whiskers, 95 % of a single run by their number (Wilson)",
     x: {
@@ -206,7 +207,7 @@ function byLength(group, rows, styles) {
       pad: 0.08,
     },
     y: { title: "test accuracy" },
-    references: references(group),
+    references: references(part),
     series: shown.map((row, r) => ({
       variant: row.variant,
       style: styles.get(row.variant),

@@ -24,9 +24,9 @@ function alerts() {
   }
   const open = data.runs.filter((run) => run.status !== "finished");
   if (open.length) {
-    const counts = ["failed", "interrupted", "running"]
-      .map((status) => [status, open.filter((run) => run.status === status).length])
-      .filter(([, count]) => count);
+    const counts = [...new Set(open.map((run) => run.status))]
+      .sort()
+      .map((status) => [status, open.filter((run) => run.status === status).length]);
     found.push(
       make(
         "div",

@@ -80,9 +80,22 @@ function groupSection(group, i) {
     figures(() => {
       const rows = group.rows.filter(shown);
       return [
-        curves(group.title, curveRuns.filter(runShown), state.axis, state.metric, styles, references(group)),
-        ...tradeoffs.map(([key, words]) => tradeoff(group, rows, key, words, styles)),
-        byLength(group, rows, styles),
+        curves(
+          group.title,
+          curveRuns.filter(runShown),
+          state.axis,
+          state.metric,
+          styles,
+          group.parts.length > 1 ? [] : references(group),
+        ),
+        ...group.parts.flatMap((part, p) => {
+          const own = rows.filter((row) => row.part === p);
+          const of = group.parts.length > 1 ? `, ${part.name}` : "";
+          return [
+            ...tradeoffs.map(([key, words]) => tradeoff(group, part, of, own, key, words, styles)),
+            byLength(group, part, of, own, styles),
+          ];
+        }),
       ];
     }),
     curveRuns.length < runs.length

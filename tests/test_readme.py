@@ -3,11 +3,15 @@
 import json
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 from commands import PROJECT, TINY, record, run, write_books
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+
+from longdoc.results.readme import BLOCK, filled
 
 README = (PROJECT / "README.md").read_text()
 RECIPE = README.split("## Adding a feature map")[1].split("\n## ")[0]
@@ -16,6 +20,30 @@ COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README.replace(REC
 SUFFIX = {"python": "py", "yaml": "yaml"}
 
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
+
+
+def test_the_tables_are_as_their_records_say():
+    """Or else: python scripts/readme_results.py."""
+    assert filled(README, PROJECT) == README
+    assert len(BLOCK.findall(README)) == README.count("<!-- results:") > 0
+
+
+def test_a_stale_table_is_found_and_written_anew(tmp_path):
+    (tmp_path / "data").symlink_to(PROJECT / "data")
+    stale = README.replace("<!-- /results -->", "a number that nobody has measured\n\n<!-- /results -->", 1)
+    (tmp_path / "README.md").write_text(stale)
+    script = tmp_path / "scripts" / "readme_results.py"
+    script.parent.mkdir()
+    script.write_text((PROJECT / "scripts" / "readme_results.py").read_text())
+    command = [sys.executable, str(script)]
+    done = subprocess.run([*command, "--check"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (
+        1, "README.md is not as its records say: python scripts/readme_results.py\n",
+    )  # fmt: skip
+    assert (tmp_path / "README.md").read_text() == stale
+    assert subprocess.run(command).returncode == 0
+    assert (tmp_path / "README.md").read_text() == README
+    assert subprocess.run([*command, "--check"]).returncode == 0
 
 
 def test_nothing_is_left_to_fill_in():

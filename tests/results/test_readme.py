@@ -58,6 +58,10 @@ def test_records_that_do_not_say_their_command_have_it_beside_them(tmp_path):
         filled(TEXT, tmp_path)
     file.write_text("python train.py -m variant=softmax,elu\n")
     assert "\n    python train.py -m variant=softmax,elu\n" in filled(TEXT, tmp_path)
+    write(tmp_path, "softmax", "python train.py variant=softmax seed=2", attention="softmax")
+    file.write_text("python train.py variant=elu\npython train.py variant=favor\n")
+    commands = "python train.py variant=softmax seed=2\n    python train.py variant=elu\n    python scripts/compare.py"
+    assert f"\n    {commands}" in filled(TEXT, tmp_path)
     file.write_text("python train.py variant=softmax\n")
     with pytest.raises(ValueError, match="no command in"):
         filled(TEXT, tmp_path)
@@ -75,6 +79,12 @@ def test_nothing_is_shown_of_records_that_are_missing_broken_or_unfinished(tmp_p
     write(tmp_path, "elu", "python train.py", schema_version=0)
     with pytest.raises(ValueError, match="schema_version is 0"):
         filled(TEXT, tmp_path)
+
+
+def test_a_block_without_an_end_is_refused(tmp_path):
+    write(tmp_path, "elu", "python train.py")
+    with pytest.raises(ValueError, match=r"^of 2 lines <!-- results: ... --> only 1 have a <!-- /results --> of their"):
+        filled(TEXT.replace("old\n<!-- /results -->", "old") + TEXT, tmp_path)
 
 
 def test_a_benchmark_is_a_table_by_length(tmp_path):

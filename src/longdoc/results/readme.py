@@ -32,11 +32,13 @@ def filled(text: str, project: Path) -> str:
     The arguments are those of compare.py, with folders of records below ``project``; or a benchmark's JSON file.
     Raises ValueError, naming the place, where records are missing, broken, unfinished, or not of the commands given.
     """
+    if (begun := text.count("<!-- results:")) != (whole := len(BLOCK.findall(text))):
+        raise ValueError(f"of {begun} lines <!-- results: ... --> only {whole} have a <!-- /results --> of their own")
     return BLOCK.sub(lambda found: f"{found[1]}\n{_block(found[2], project)}\n{found[3]}", text)
 
 
 def _block(words: str, project: Path) -> str:
-    parser = argparse.ArgumentParser(prog=f"<!-- results: {words} -->", exit_on_error=False)
+    parser = argparse.ArgumentParser(prog=f"<!-- results: {words} -->")
     parser.add_argument("places", nargs="+")
     parser.add_argument("--by")
     parser.add_argument("--published", action="store_true")
@@ -65,15 +67,18 @@ def _block(words: str, project: Path) -> str:
 
 
 def _commands(found: Mapping[Path, Record], places: Sequence[Path]) -> list[str]:
-    """What trained the records: as they say, or, of older ones, as stands beside them, if that is true of each."""
-    held = [record["command"] for record in found.values() if record.get("command")]
-    written = [
-        line for place in places if (file := place / COMMANDS).is_file() for line in file.read_text().splitlines()
-    ]
+    """What trained the records: as they say, or, of older ones, what stands beside them, if it is true of them."""
+    files = [file for place in places if (file := place / COMMANDS).is_file()]
+    written = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    told, used = [], []
     for path, record in found.items():
-        if not record.get("command") and not any(trains(command, record) for command in written):
+        if record.get("command"):
+            told.append(record["command"])
+        elif true := [line for line in written if trains(line, record)]:
+            used += true
+        else:
             raise ValueError(f"{path}: no command in {path.parents[1] / COMMANDS} trains this run, and it holds none")
-    return list(dict.fromkeys([*sweeps(held), *written]))
+    return [*sweeps(told), *(line for line in dict.fromkeys(written) if line in used)]
 
 
 def _tables(records: Sequence[Record], options: argparse.Namespace) -> list[str]:

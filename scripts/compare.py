@@ -28,7 +28,7 @@ from longdoc.results.pivot import pivot
 from longdoc.results.published import of
 from longdoc.results.sparklines import sparklines
 from longdoc.results.table import to_csv, to_json, to_markdown
-from longdoc.results.terminal import to_rich
+from longdoc.results.terminal import grids_to_rich, to_rich
 
 PROJECT = Path(__file__).resolve().parents[1]
 # Of each format the functions that write the comparison, a table --by a value, and the published numbers alone.
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 1
         if left := len(records) - sum(grid.runs for grid in grids):
             print(f"{left} of {len(records)} runs are not finished or say no {options.by}: not shown.", file=sys.stderr)
-        print(by_value(grids), end="") if by_value else terminal.print(formats.grids_to_rich(grids))
+        print(by_value(grids), end="") if by_value else terminal.print(grids_to_rich(grids, terminal.width))
         return 0
     comparison = compare(records)
     if options.published:

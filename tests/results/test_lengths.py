@@ -1,11 +1,15 @@
 """Accuracy by length: every document in one bin, bins alike in all runs."""
 
+import io
+
 import numpy as np
 import pytest
 from results.records import made
+from rich.console import Console
 
 from longdoc.results.formats import grids_to_markdown
 from longdoc.results.lengths import by_length, compare_lengths, length_table
+from longdoc.results.terminal import grids_to_rich
 
 TOKENS = np.array([0, 1, 511, 512, 513, 1023, 1024, 5000])
 
@@ -62,3 +66,20 @@ def test_variants_stand_beside_one_another_by_length():
     }  # fmt: skip
     with pytest.raises(ValueError, match=r"^no finished run says how accurate it is by length$"):
         compare_lengths([made()])
+
+
+def test_a_table_that_is_too_wide_for_the_terminal_goes_on_below_itself():
+    bins = [
+        {"from": 2**p, "to": 2 ** (p + 1) - 1, "documents": 1000 * p, "accuracy": p / 32, "read": 1.0}
+        for p in range(7, 17)
+    ]
+    run = made(feature_map="favor_hyperbolic", decay="selective", by_length=bins)
+    run["splits"]["test"] |= {"tokens": 1000, "truncated_tokens": 0}
+    grids = compare_lengths([run])
+    out = io.StringIO()
+    Console(file=out, width=80).print(grids_to_rich(grids, 80))
+    lines = [line.split() for line in out.getvalue().splitlines()]
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+    cells = [cell for line in lines if line[:1] == ["favor_hyperbolic+selective"] for cell in line[1:]]
+    assert cells == grids[0].rows[0][1:]
+    assert [line[0] for line in lines if line].count("variant") == 3

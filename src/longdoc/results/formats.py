@@ -6,11 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rich import box, console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
-
 
 class Grid(NamedTuple):
     """A table: ``rows`` and ``references`` hold cells as they are shown, ``dicts`` what stands behind them.
@@ -75,21 +70,3 @@ def grids_to_markdown(grids: Sequence[Grid]) -> str:
         lines += [*(markdown_line(italic(cells)) for cells in grid.references), ""]
         lines += [*(f"- {note}" for note in grid.notes), ""] if grid.notes else []
     return "\n".join(lines)
-
-
-def grids_to_rich(grids: Sequence[Grid]) -> console.Group:
-    """For the terminal; what does not fit is folded, not cut."""
-    parts: list[console.RenderableType] = []
-    for grid in grids:
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), pad_edge=False)
-        table.add_column(grid.headers[0], overflow="fold")
-        for header in grid.headers[1:]:
-            table.add_column(header, justify="right", overflow="fold")
-        for cells in grid.rows:
-            table.add_row(*map(Text, cells))
-        for cells in grid.references:
-            table.add_row(*map(Text, cells), style="dim")
-        parts += [Text(grid.title, style="bold"), table]
-        parts += [Padding(Text(note), (0, 0, 0, 2)) for note in grid.notes]
-        parts.append(Text())
-    return console.Group(*parts)

@@ -41,7 +41,7 @@ def test_what_more_there_is_to_say_is_counted_and_published_numbers_name_their_s
     lines = filled(TEXT.replace("runs -->", "runs --published -->"), tmp_path).splitlines()
     assert "| Transformer [1] |  | 0.3837 |  |  |  |  |  |  |  |" in lines
     assert "[1] published: Chen et al. 2021, accuracies on LRA." in lines
-    assert "The command says 1 things more of these rows, such as departures." in lines
+    assert "Notes that compare.py adds to these rows, such as departures: 1." in lines
 
 
 def test_by_a_value_of_the_config(tmp_path):

@@ -94,7 +94,7 @@ def _tables(records: Sequence[Record], options: argparse.Namespace) -> list[str]
         sources = [note for note in notes(group) if note.startswith("[")]
         more = len(notes(group)) - len(sources)
         lines += [f"{'; '.join(sources)}.", ""] if sources else []
-        lines += [f"The command says {more} things more of these rows, such as departures.", ""] if more else []
+        lines += [f"Notes that compare.py adds to these rows, such as departures: {more}.", ""] if more else []
     return [*lines, f"{LEGEND}.", ""]
 
 

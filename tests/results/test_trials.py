@@ -33,7 +33,9 @@ def test_validation_chooses_one_rate_with_all_its_seeds() -> None:
 
 
 def test_trials_that_failed_count_and_other_grids_are_said() -> None:
-    failed = [made(lr=lr, status="failed", error="the training loss is nan") for lr in (0.1, 0.1, 1e-3)]
+    failed = [
+        made(lr=lr, run_id="failed", status="failed", error="the training loss is nan") for lr in (0.1, 0.1, 1e-3)
+    ]
     others = [made(feature_map="relu", lr=0.1, status="failed"), made(lr=0.3, status="running")]
     (group,), unfinished = compare([trial(1e-3, 0.9, 0.7), *failed, *others, made("softmax")])
     assert group.rows[0].notes == ["best of 2 trials by val/loss: optimizer.lr=0.001 0.9000, optimizer.lr=0.1 failed"]

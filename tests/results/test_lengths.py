@@ -59,8 +59,8 @@ def test_variants_stand_beside_one_another_by_length():
         "| tfidf 512 | 512 | 50% | 0.600 | 0.800 | 0.400 |",
         "| softmax | 512 | 50% | 0.375 | 0.500 | 0.250 |",
     ]
-    assert grid.runs == 3
-    assert grid.dicts[3] == {
+    assert grid.runs == 6
+    assert grid.dicts[-1] == {
         "task": "listops", "protocol": "longdoc", "variant": "softmax", "max_length": 512, "n": 1,
         "from": 1024, "to": 2047, "documents": 7, "accuracy": 0.25, "read": 0.5,
     }  # fmt: skip

@@ -143,7 +143,7 @@ def main() -> int:
         record, found = score(path, options.split, how, options.data, options.trust, predicted, more)
         console.print(full_view(record, PREFIX[options.split]))
         if "latency" in record:
-            console.print(Padding(latency_table(record["latency"]), (0, 0, 0, 2)))
+            console.print(Padding(latency_table(record["latency"]), (0, 0, 1, 2), expand=False))
         records.append(record)
         decided.append(found)
     if len(jobs) > 1:

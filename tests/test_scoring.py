@@ -137,7 +137,8 @@ def test_a_broken_checkpoint_is_told_of_in_one_sentence(kind, said, best, tmp_pa
     assert decided is None
     assert f"{path}" in record["error"]
     assert said in record["error"]
-    assert "\n" not in record["error"]
+    assert len(record["error"].replace(str(path), "")) < 300
+    assert "weights_only" not in record["error"]  # torch's advice to load what is not trusted
     assert path.parent.exists() == (kind != "missing")
 
 

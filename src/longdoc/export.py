@@ -215,7 +215,8 @@ def _read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         checkpoint = torch.load(path, map_location="cpu", weights_only=True)
         payload = checkpoint["longdoc"] | {"step": checkpoint["global_step"]}
     except Exception as error:
-        raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {error})") from error
+        said = " ".join(str(error).split()).partition(". ")[0]  # torch goes on to advise what would run its code
+        raise ValueError(f"{path} is not a checkpoint of longdoc ({type(error).__name__}: {said})") from error
     return payload, {name.removeprefix(PREFIX): weight for name, weight in checkpoint["state_dict"].items()}
 
 

@@ -10,7 +10,9 @@ def test_names_are_what_tells_paths_apart():
     assert short_names(runs) == ["2026-11-28", "2026-11-29"]
     assert short_names([runs[0], runs[0]]) == ["best.ckpt", "best.ckpt"]
     assert short_names([runs[0], runs[0].replace("best", "last")]) == ["best.ckpt", "last.ckpt"]
-    assert short_names([runs[0], "gone.ckpt"]) == [runs[0], "gone.ckpt"]
+    assert short_names([*runs, "outputs/books/gone.ckpt"]) == ["2026-11-28", "2026-11-29", "gone.ckpt"]
+    both = [*runs, runs[0].replace("best", "last")]
+    assert short_names(both)[1:] == ["2026-11-29", "2026-11-28/checkpoints/last.ckpt"]
     assert short_names(["a/b", "a/b/c"]) == ["b", "b/c"]
     assert short_names(["a.ckpt"]) == ["a.ckpt"]
 

@@ -24,17 +24,21 @@ def reading(record: Scored) -> str:
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """What tells paths apart: without the folders that all begin with and the parts that all end with."""
+    """What tells paths apart: without the folders that all begin with, as much as no other path begins with."""
     parts = [PurePath(path).parts for path in paths]
     if len(set(parts)) == 1:
         return [of[-1] for of in parts]
-    spare = min(map(len, parts)) - 1  # a name keeps a part
-    start = end = 0
-    while start < spare and len({of[start] for of in parts}) == 1:
+    start, shortest = 0, min(map(len, parts))
+    while start < shortest - 1 and len({of[start] for of in parts}) == 1:
         start += 1
-    while start + end < spare and len({of[-1 - end] for of in parts}) == 1:
-        end += 1
-    return [str(PurePath(*of[start : len(of) - end])) for of in parts]
+    names = []
+    for own in parts:
+        others = {of for of in parts if of != own}
+        end = start + 1
+        while end < len(own) and any(of[:end] == own[:end] for of in others):
+            end += 1
+        names.append(str(PurePath(*own[start:end])))
+    return names
 
 
 def full_view(record: Scored, prefix: str) -> Group:
@@ -62,8 +66,8 @@ def full_view(record: Scored, prefix: str) -> Group:
             tables.append(confusion_table(columns["class"], record["confusion"]))
     tables.append(reliability_table(record["reliability"]))
     parts: list[RenderableType] = [Text(record["checkpoint"], "bold")]
-    parts += [Padding(Text(line), (0, 0, 0, 2)) for line in lines]
-    parts += [Padding(table, (1, 0, 0, 2)) for table in tables if table is not None]
+    parts += [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines]
+    parts += [Padding(table, (1, 0, 0, 2), expand=False) for table in tables if table is not None]
     return Group(*parts, Text())
 
 

@@ -5,7 +5,9 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import TINY, record, run, write_books
+from commands import PROJECT, TINY, record, run, write_books
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 from results.records import made
 
 from longdoc.results import write_record
@@ -85,6 +87,20 @@ def test_a_job_goes_where_its_very_config_was_run(tmp_path):
 
     (make("f", status="running", config=config | {"task": {"folds": 5}}) / "fold_0").mkdir()
     assert folder_of(config | {"task": {"folds": 5}}, tmp_path) == tmp_path / "f"
+
+
+@pytest.mark.parametrize(
+    "path", sorted((PROJECT / "conf" / "experiment" / "compare").glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_comparisons_are_explained_and_of_words_that_there_are(path):
+    assert f"`compare/{path.stem}`" in (PROJECT / "conf" / "README.md").read_text()
+    params = dict(OmegaConf.load(path).hydra.sweeper.params)
+    variants = {found.stem for found in (PROJECT / "conf" / "variant").glob("*.yaml")}
+    assert len(params["variant"].split(",")) > 1
+    assert variants >= set(params["variant"].split(","))
+    words = [f"{key}={values.split(',')[-1]}" for key, values in params.items()]
+    with initialize_config_dir(str(PROJECT / "conf"), version_base="1.3"):
+        assert compose("train", [f"experiment=compare/{path.stem}", *words]).sweep == path.stem
 
 
 def test_two_processes_do_not_train_in_one_folder(tmp_path):

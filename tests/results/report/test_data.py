@@ -30,6 +30,16 @@ def test_each_run_says_what_it_has_otherwise_than_its_group(tmp_path):
     assert ["encoder.attention._target_", '"softmax"', '"linear"'] in differs["softmax"]
 
 
+def test_trials_that_were_not_chosen_are_shown_and_in_no_mean(tmp_path):
+    for name, lr, loss, accuracy in (("a", 1e-3, 1.0, 0.5), ("b", 3e-3, 2.0, 0.9)):
+        write_run(tmp_path / name, lr=lr, metrics={"val/loss": loss, "test/accuracy": accuracy})
+    data = of(tmp_path)
+    (row,) = data["groups"][0]["rows"]
+    assert (row["n"], row["accuracy"]["mean"]) == (1, 0.5)
+    assert [run["row"] for run in data["runs"]] == ["elu", "elu"]
+    assert [run["notes"] for run in data["runs"]] == [[], ["a trial that was not chosen by val/loss"]]
+
+
 def test_unfinished_runs_stand_in_their_group_and_in_no_mean(tmp_path):
     write_run(tmp_path / "a", accuracy=0.5)
     write_run(tmp_path / "b", seed=2, status="failed", error="out of memory", metrics={})

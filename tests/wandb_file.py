@@ -30,8 +30,8 @@ def records(path: Path) -> Iterator[Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Run id, group, job type, tags, config, history (rows), summary and exit code."""
-    run: dict[str, Any] = {"config": {}, "summary": {}, "history": [], "exit_code": None}
+    """Run id, group, job type, tags, resume, config, history (rows), summary, exit code and the axes of metrics."""
+    run: dict[str, Any] = {"config": {}, "summary": {}, "history": [], "axes": {}, "exit_code": None}
 
     def values(items: Any) -> dict[str, Any]:
         return {(i.key or ".".join(i.nested_key)): json.loads(i.value_json) for i in items}
@@ -41,7 +41,7 @@ def read(path: Path) -> dict[str, Any]:
         if kind == "run":
             run |= {
                 "run_id": record.run.run_id, "group": record.run.run_group, "job_type": record.run.job_type,
-                "tags": list(record.run.tags),
+                "tags": list(record.run.tags), "resume": record.run.resume,
             }  # fmt: skip
             run["config"] |= values(record.run.config.update)
         elif kind == "config":
@@ -50,6 +50,8 @@ def read(path: Path) -> dict[str, Any]:
             run["summary"] |= values(record.summary.update)
         elif kind == "history":
             run["history"].append(values(record.history.item))
+        elif kind == "metric":
+            run["axes"][record.metric.name or record.metric.glob_name] = record.metric.step_metric
         elif kind == "exit":
             run["exit_code"] = record.exit.exit_code
     return run

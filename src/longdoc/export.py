@@ -77,7 +77,7 @@ class Loaded(ModelHubMixin):
     trusted: the packages whose classes are built from it.
     multi_label: whether a document has any number of classes. thresholds: then the probability from which on it has
         one, for each class; None is 0.5.
-    metrics: what its run found, by name.
+    metrics: what its run found, by name. wandb_id: what W&B knows the run by; None if it does not.
     """
 
     model: Classifier
@@ -88,6 +88,7 @@ class Loaded(ModelHubMixin):
     multi_label: bool = False
     thresholds: list[float] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
+    wandb_id: str | None = None
 
     def __new__(cls, *_: Any, **__: Any) -> "Loaded":
         return object.__new__(cls)  # the mixin's would take the arguments for a config of its own
@@ -206,6 +207,7 @@ def load(name: str | Path, trusted: str | Iterable[str] = (), revision: str | No
     return Loaded(
         model.eval(), payload["config"], state, payload["step"], packages,
         payload.get("multi_label", False), payload.get("thresholds"), metrics,  # older ones say nothing of any
+        payload.get("wandb_id"),
     )  # fmt: skip
 
 

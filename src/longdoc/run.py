@@ -22,6 +22,7 @@ from longdoc.export import VERSION, build_classifier, check_causal, check_labels
 from longdoc.out_of_fold import write_out_of_fold
 from longdoc.prediction import tokens_of
 from longdoc.protocol import prescribed
+from longdoc.results.comparison import variant
 from longdoc.results.departures import Departures, departures
 from longdoc.results.last_lines import truncated
 from longdoc.results.lengths import by_length
@@ -44,7 +45,7 @@ from longdoc.training import Budget, ClassifierModule
 from longdoc.training.acceleration import choose_compile, choose_precision
 from longdoc.training.budget import LIMITS, seconds
 from longdoc.training.callbacks import Compile, Interrupt, RunProgress, Throughput, checkpoints
-from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb
+from longdoc.training.loggers import build_loggers, finish_wandb, link_wandb, log_test, wandb_id
 from longdoc.training.scores import Scores, TokenScores
 
 PROTOCOLS = PROJECT / "conf" / "protocol"
@@ -85,9 +86,8 @@ def run(config: dict[str, Any], folder: Path, command: str | None = None) -> Rec
             for line in truncated(split, counts):
                 console.print(line)
         name = folder.name if whole is folder else f"{whole.name}_{folder.name}"
-        wandb_id = previous.get("wandb_id", name) if "wandb" in config.get("logger", {}) else None
         # What a resumed run had found stays until there is better.
-        record = previous | {"run_id": name, "wandb_id": wandb_id, "status": "running"} | record
+        record = previous | {"run_id": name, "wandb_id": previous.get("wandb_id"), "status": "running"} | record
         record |= {"command": command, "process": process()}
         record.pop("error", None)
         start -= previous.get("wall_seconds", 0.0)
@@ -119,7 +119,7 @@ def run(config: dict[str, Any], folder: Path, command: str | None = None) -> Rec
             record |= {"status": status, "wall_seconds": time.monotonic() - start}
             record.pop("process", None)
             write_record(folder, record)
-        finish_wandb(0 if status == "finished" else 1, record.get("departures"))
+        finish_wandb(0 if status == "finished" else 1, record)
         link_wandb(folder, whole.parents[1])
     return record
 
@@ -183,15 +183,18 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     check_lengths(task, model)
     record["parameters"] = sum(p.numel() for p in model.parameters())
     record["flops_per_token"] = {"forward": flops_per_token(model, task.max_length), "at": task.max_length}
+    loggers = build_loggers(config["logger"], folder, record | {"variant": variant(record)}, trusted)
+    record["wandb_id"] = wandb_id(loggers)
     module = ClassifierModule(
         model, len(task.classes), config["seed"], build(config["optimizer"], trusted),
         build(config["scheduler"], trusted), budget,
-        {"version": VERSION, "config": config, "task": task.state, "multi_label": task.multi_label},
+        {"version": VERSION, "config": config, "task": task.state, "multi_label": task.multi_label,
+         "wandb_id": record["wandb_id"]},
         task.multi_label, task.class_weights,
     )  # fmt: skip
     trainer = pl.Trainer(
-        **options, devices=1, max_epochs=1, logger=build_loggers(config["logger"], folder, record, trusted),
-        callbacks=callbacks, check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False,
+        **options, devices=1, max_epochs=1, logger=loggers, callbacks=callbacks,
+        check_val_every_n_epoch=None, num_sanity_val_steps=0, enable_progress_bar=False,
         enable_model_summary=False, use_distributed_sampler=False, default_root_dir=str(folder),
     )  # fmt: skip
     console.print(
@@ -239,7 +242,12 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
         metrics |= {f"{prefix}/{name}": value for name, value in scores.metrics().items()}
     record["temperature"] = loaded.model.temperature
     record["per_class"] = per_class(task.classes, scores.per_class())  # of the test split
+    matrix = None
     if isinstance(scores, Scores):
+        if not task.multi_label:
+            _, labels, log_probabilities = scores.documents()
+            cells = labels * len(task.classes) + log_probabilities.argmax(-1)
+            matrix = cells.bincount(minlength=len(task.classes) ** 2).view(len(task.classes), -1).tolist()
         record["by_length"] = by_length(*tokens_of(task, "test"), scores.right().numpy())
     best: Any = module.trainer.checkpoint_callbacks[0]
     assert module.budget is not None
@@ -248,6 +256,5 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
         "step": loaded.step, "checkpoint": "checkpoints/best.ckpt",
     }  # fmt: skip
     record["metrics"] = metrics
-    for logger in module.trainer.loggers:
-        logger.log_metrics({k: v for k, v in metrics.items() if k.startswith("test/")}, step=record["steps"])
+    log_test(module.trainer.loggers, record, matrix)
     return scores

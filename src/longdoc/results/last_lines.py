@@ -50,6 +50,8 @@ def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
         number, method = record["folds"]["number"], record["folds"]["interval"]
         yield f"test accuracy of {number} folds: mean in [{limits[0]:.4f}, {limits[1]:.4f}] by {method}"
     yield f"run folder: {shown}"
+    if any(folder.glob("wandb/offline-run-*")):
+        yield f"to W&B:     wandb sync {shlex.quote(str(shown))}/wandb/offline-run-*"
     if "checkpoint" not in selection:
         return
     evaluate_script = Path(os.path.relpath(EVALUATE))

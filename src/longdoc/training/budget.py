@@ -96,6 +96,9 @@ class Budget(pl.Callback):
         if self.progress(trainer.global_step) >= 1:
             trainer.should_stop = True
 
+    def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        pl_module.log("train/seconds", self.time())  # in the row of the validation, too
+
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.elapsed, self._since = self.time(), None
 

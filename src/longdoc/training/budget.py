@@ -97,7 +97,9 @@ class Budget(pl.Callback):
             trainer.should_stop = True
 
     def on_validation_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        pl_module.log("train/seconds", self.time())  # in the row of the validation, too
+        # In the row of the validation, too.
+        pl_module.log("train/tokens", float(self.tokens))
+        pl_module.log("train/seconds", self.time())
 
     def on_train_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self.elapsed, self._since = self.time(), None

@@ -20,6 +20,7 @@ import longdoc.caches  # noqa: F401  # isort: skip
 from rich.console import Console
 from rich.padding import Padding
 
+from longdoc.errors import one_sentence
 from longdoc.export import Loaded, load
 from longdoc.latency import latency, latency_table, memory_point
 from longdoc.prediction_files import check_suffix, write_whole
@@ -30,6 +31,7 @@ from longdoc.results.summary import Scored, full_view, reading, short_names, sum
 from longdoc.scoring import PREFIX, Reading, score
 from longdoc.tasks.base import SPLITS, TRUNCATIONS, Task
 from longdoc.tasks.collection import HUB
+from longdoc.training.loggers import log_evaluation
 
 console = Console(markup=False, highlight=False, soft_wrap=True)
 
@@ -50,6 +52,7 @@ def arguments() -> argparse.Namespace:
         help=f"what is read of documents longer than is seen at once: {', '.join(TRUNCATIONS)}")  # fmt: skip
     add("--latency", nargs="+", type=int, default=[], metavar="N",
         help="also the time and memory that one document of N tokens takes")  # fmt: skip
+    add("--wandb", action="store_true", help="add what is found to the W&B run of each checkpoint, offline if that was")
     add("--plot", type=Path, metavar="PNG", help="accuracy and tokens/s against the tokens read")
     add("--memory-point", nargs=2, help=argparse.SUPPRESS)  # in a child process
     options = parser.parse_args()
@@ -89,6 +92,17 @@ def costs(path: Path, how: Reading, options: argparse.Namespace, loaded: Loaded,
     words += [] if how.truncation is None else ["--truncation", how.truncation]
     child = [sys.executable, __file__, str(path), *words, "--memory-point"]
     return {"latency": latency(loaded, task, options.latency, child, str(path))}
+
+
+def add_to_run(path: Path, record: Scored, trusted: list[str]) -> None:
+    """Into W&B's files of the run's folder, or here if the checkpoint lies elsewhere; the record has the error."""
+    folder = path.resolve().parent.parent
+    folder = folder if (folder / "results.json").is_file() else Path()
+    try:
+        log_evaluation(record, load(path, trusted).config.get("logger", {}), folder)
+    except Exception as error:
+        record["error"] = f"--wandb: {one_sentence(error)}"
+        console.print(record["error"])
 
 
 def compare(records: list[Scored], decided: list[Decided | None], names: list[str]) -> None:
@@ -144,6 +158,8 @@ def main() -> int:
         console.print(full_view(record, PREFIX[options.split]))
         if "latency" in record:
             console.print(Padding(latency_table(record["latency"]), (0, 0, 1, 2), expand=False))
+        if options.wandb and found:
+            add_to_run(path, record, options.trust)
         records.append(record)
         decided.append(found)
     if len(jobs) > 1:

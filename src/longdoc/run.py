@@ -23,6 +23,7 @@ from longdoc.out_of_fold import write_out_of_fold
 from longdoc.prediction import tokens_of
 from longdoc.protocol import prescribed
 from longdoc.results.comparison import variant
+from longdoc.results.confusion import confusion
 from longdoc.results.departures import Departures, departures
 from longdoc.results.last_lines import truncated
 from longdoc.results.lengths import by_length
@@ -245,9 +246,8 @@ def test(folder: Path, task: Task, record: dict[str, Any], module: ClassifierMod
     matrix = None
     if isinstance(scores, Scores):
         if not task.multi_label:
-            _, labels, log_probabilities = scores.documents()
-            cells = labels * len(task.classes) + log_probabilities.argmax(-1)
-            matrix = cells.bincount(minlength=len(task.classes) ** 2).view(len(task.classes), -1).tolist()
+            labels, given = scores.decisions()
+            matrix = confusion(labels.numpy(), given.numpy(), len(task.classes))
         record["by_length"] = by_length(*tokens_of(task, "test"), scores.right().numpy())
     best: Any = module.trainer.checkpoint_callbacks[0]
     assert module.budget is not None

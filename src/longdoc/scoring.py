@@ -66,6 +66,7 @@ def score(
             "variant": variant(mixing(loaded.config) | {"config": loaded.config}),
             **mixing(loaded.config),
             "step": loaded.step,
+            "wandb_id": loaded.wandb_id,
             "rows": scores.rows,
             "content": decided.content,
             "temperature": loaded.model.temperature,

@@ -1,6 +1,7 @@
 """A checkpoint's task, on the run's data and on other."""
 
 import pytest
+from collections_ import write_rows
 from commands import PROJECT, write_books
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
@@ -47,6 +48,40 @@ def test_a_model_of_documents_is_scored_on_another_set_which_has_commits_of_its_
     for data, wanted in (("hf:me/one", ("en", "abc")), ("hf:me/two", (None, None))):
         task = model.task(data)
         assert (task.path, task.test_path, task.config, task.revision) == (data, data, *wanted)
+
+
+def test_a_fold_has_its_own_test_split_of_what_it_was_dealt_from_and_all_of_another(tmp_path):
+    def texts(task):
+        documents = task.documents("test")
+        return [task.decode(documents.ids(row)) for row in range(len(documents))]
+
+    def rows(name, count, word):
+        columns = {"text": [f"{word} {i}" for i in range(count)], "label": ["a", "b"] * (count // 2)}
+        return write_rows(tmp_path / name, columns)
+
+    path = rows("rows.csv", 30, "document")
+    words = ("task.tokenizer=bytes", "task.folds=3", "task.fold=1", f"task.cache={tmp_path}")
+    config = composed("task=documents", f"task.path={path}", *words)
+    fold = build(config["task"])
+    own = texts(fold)
+    assert len(own) == 10
+    plain = {"task": config["task"], "choices": {"task": "documents"}}
+    model = Loaded(None, plain, fold.state, step=0, dealt=fold.pool.digest)
+    assert texts(model.task()) == texts(model.task(path)) == own
+    assert texts(model.task(str((tmp_path / "rows.csv").rename(tmp_path / "moved.csv")))) == own
+    assert texts(model.task(rows("new.csv", 4, "new"))) == [f"new {i}" for i in range(4)]
+    for split, count in {"train": 20, "validation": 4, "test": 6}.items():
+        rows(f"new/{split}.csv", count, split)
+    assert texts(model.task(str(tmp_path / "new"))) == [f"test {i}" for i in range(6)]
+
+    rows("rows.csv", 28, "document")
+    other = r"^task\.fold=1 was dealt from other documents than are there now"
+    with pytest.raises(ValueError, match=other):
+        model.task().documents("test")
+    rows("rows.csv", 30, "document")
+    assert texts(model.task()) == own
+    with pytest.raises(ValueError, match=other):  # as of checkpoints that do not say
+        Loaded(None, plain, fold.state, step=0).task().documents("test")
 
 
 def test_a_task_that_reads_no_files_is_given_none(tmp_path):

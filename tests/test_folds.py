@@ -2,12 +2,16 @@
 
 import csv
 import re
+import shutil
 import statistics
 
 import pytest
+import yaml
 from commands import TINY, record, run, write_books
 
+from longdoc.folds import run_folds
 from longdoc.results import collect
+from longdoc.scoring import Reading, score
 
 
 def test_folds_are_one_command_with_one_record_and_go_on_where_one_failed(tmp_path):
@@ -43,3 +47,11 @@ def test_folds_are_one_command_with_one_record_and_go_on_where_one_failed(tmp_pa
     assert all(
         sum(float(row[f"p_{name}"]) for name in ("austen", "melville", "shelley")) == pytest.approx(1) for row in rows
     )
+
+    scored, _ = score(folder / "fold_1" / "checkpoints" / "best.ckpt", "test", Reading())
+    assert scored["metrics"] == pytest.approx({k: v for k, v in parts[1]["metrics"].items() if "test/" in k}, abs=1e-6)
+
+    shutil.copy(data / "validation.parquet", data / "test.parquet")  # other documents
+    with pytest.raises(ValueError, match=r"^nothing says that a_run_fold_0 was dealt from the documents that "):
+        run_folds(yaml.safe_load((folder / "config.yaml").read_text()), folder)
+    assert record(folder) == whole

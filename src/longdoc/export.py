@@ -16,6 +16,7 @@ from longdoc.models import Classifier
 from longdoc.models.positions import LearnedPositions
 from longdoc.results.record import read_record
 from longdoc.tasks.base import SPLITS, Task
+from longdoc.tasks.say import say
 
 if TYPE_CHECKING:
     from longdoc.prediction import Document, Prediction
@@ -78,6 +79,7 @@ class Loaded(ModelHubMixin):
     multi_label: whether a document has any number of classes. thresholds: then the probability from which on it has
         one, for each class; None is 0.5.
     metrics: what its run found, by name. wandb_id: what W&B knows the run by; None if it does not.
+    dealt: of a fold the digest of the pool that it was dealt from; empty if that is not known.
     """
 
     model: Classifier
@@ -89,6 +91,7 @@ class Loaded(ModelHubMixin):
     thresholds: list[float] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     wandb_id: str | None = None
+    dealt: str = ""
 
     def __new__(cls, *_: Any, **__: Any) -> "Loaded":
         return object.__new__(cls)  # the mixin's would take the arguments for a config of its own
@@ -109,7 +112,7 @@ class Loaded(ModelHubMixin):
         payload = {
             "version": VERSION, "config": portable(self.config), "task": self.task_state, "step": self.step,
             "multi_label": self.multi_label, "thresholds": self.thresholds, "temperature": self.model.temperature,
-            "metrics": self.metrics,
+            "metrics": self.metrics, "dealt": self.dealt,
         }  # fmt: skip
         parameters = sum(parameter.numel() for parameter in self.model.parameters())
         card = model_card(payload, parameters, self._reads_texts(), __version__)
@@ -146,7 +149,8 @@ class Loaded(ModelHubMixin):
         """The run's task with the checkpoint's labels and encoding.
 
         data: read in place of the run's. max_length: tokens that a model sees at once, and truncation: what it sees of
-        longer documents (``none``: whole ones at once), both in place of the run's.
+        longer documents (``none``: whole ones at once), both in place of the run's. A fold has its own test split of
+        the documents that it was dealt from; others are not dealt out, and have the splits that they have.
         """
         config = dict(self.config["task"])
         if max_length is not None or truncation == "none":  # as many tokens a batch as before, and at least one row
@@ -160,7 +164,7 @@ class Loaded(ModelHubMixin):
         if data is not None and "path" in config:
             if data != config["path"]:  # another set has other configurations and commits
                 config |= {"config": None, "revision": None}
-            config |= {"path": data, "test": data}  # where that is a single table, it is all to be scored
+            config["path"] = data
         elif data is not None:
             if "data" not in config:
                 raise ValueError(
@@ -169,9 +173,27 @@ class Loaded(ModelHubMixin):
             config["data"] = data
             if "source" in config:  # whatever the run was trained on
                 config["source"] = "local"
+        if data is not None and config.get("fold") is not None:
+            task = self._built(config)
+            if _has_pool(task, self.dealt):
+                return task
+            say(f"nothing says that task.fold={config['fold']} was dealt from {data}: all of its split is scored")
+            config |= {"folds": None, "fold": None}
+        if data is not None and "path" in config:
+            config["test"] = data  # where that is a single table, it is all to be scored
+        return self._built(config)
+
+    def _built(self, config: Mapping[str, Any]) -> Task:
         task: Task = build(config, self.trusted)
-        task.state, task.multi_label = self.task_state, self.multi_label
+        task.state, task.multi_label, task.dealt = self.task_state, self.multi_label, self.dealt
         return task
+
+
+def _has_pool(task: Task, digest: str) -> bool:
+    try:
+        return task.pool.digest == digest
+    except (OSError, ValueError):  # without a training split, say, or with other classes
+        return False
 
 
 def load(name: str | Path, trusted: str | Iterable[str] = (), revision: str | None = None) -> Loaded:
@@ -207,7 +229,7 @@ def load(name: str | Path, trusted: str | Iterable[str] = (), revision: str | No
     return Loaded(
         model.eval(), payload["config"], state, payload["step"], packages,
         payload.get("multi_label", False), payload.get("thresholds"), metrics,  # older ones say nothing of any
-        payload.get("wandb_id"),
+        payload.get("wandb_id"), payload.get("dealt") or "",
     )  # fmt: skip
 
 

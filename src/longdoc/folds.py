@@ -7,12 +7,14 @@ from typing import Any
 
 import yaml
 
+from longdoc.build import TRUSTED, allow, build
 from longdoc.errors import one_sentence
 from longdoc.out_of_fold import PREDICTIONS
 from longdoc.results.folds import combine
 from longdoc.results.process import process
 from longdoc.results.record import FILE_NAME, Record, of_config, read_record, write_record
-from longdoc.run import run
+from longdoc.run import check_dealt, run
+from longdoc.tasks.base import Task
 
 
 def run_folds(config: dict[str, Any], folder: Path, command: str | None = None) -> Record:
@@ -21,8 +23,12 @@ def run_folds(config: dict[str, Any], folder: Path, command: str | None = None) 
     Where a fold fails, or is interrupted, results.json says which and why; what others have finished they keep, if the
     whole is resumed.
     command: as ``run`` has it.
+
+    Raises ValueError before anything is written if folds to go on with were dealt from other documents.
     """
     start, folds = time.monotonic(), config["task"]["folds"]
+    if config["resume"]:
+        _check_dealt(config, folder)
     (folder / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     own = of_config(config) | {"run_id": folder.name, "status": "running", "command": command}
     write_record(folder, own | {"process": process()})
@@ -43,12 +49,24 @@ def run_folds(config: dict[str, Any], folder: Path, command: str | None = None) 
     return whole
 
 
+def _check_dealt(config: dict[str, Any], folder: Path) -> None:
+    begun = [place for fold in range(config["task"]["folds"]) if _begun(place := folder / f"fold_{fold}")]
+    if begun:
+        task: Task = build(config["task"] | {"fold": 0}, TRUSTED + allow(config["trust"]))
+        task.prepare()
+        for place in begun:
+            check_dealt(read_record(place), task)
+
+
 def _run_fold(config: dict[str, Any], place: Path, fold: int, command: str | None) -> Record:
     """Goes on with a fold that has a checkpoint, or is finished, if the whole is resumed."""
     place.mkdir(exist_ok=True)
-    begun = (place / "checkpoints" / "last.ckpt").is_file() or _finished(place)
-    resume = str(place) if config["resume"] and begun else None
+    resume = str(place) if config["resume"] and _begun(place) else None
     return run(config | {"task": config["task"] | {"fold": fold}, "resume": resume}, place, command)
+
+
+def _begun(place: Path) -> bool:
+    return (place / "checkpoints" / "last.ckpt").is_file() or _finished(place)
 
 
 def _finished(place: Path) -> bool:

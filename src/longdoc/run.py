@@ -81,6 +81,8 @@ def run(config: dict[str, Any], folder: Path, command: str | None = None) -> Rec
         console.print(f"preparing the data of {task.name}")
         task.prepare_data()
         record = describe(config, task)
+        if previous:
+            check_dealt(previous, task)
         if baseline:
             record |= describe_baseline(baseline, task, record)
         for split, counts in record["splits"].items():
@@ -125,6 +127,15 @@ def run(config: dict[str, Any], folder: Path, command: str | None = None) -> Rec
     return record
 
 
+def check_dealt(previous: Record, task: Task) -> None:
+    """Raises ValueError if a fold that was begun, by its record, was not dealt from the documents that ``task`` has."""
+    if task.fold is not None and previous.get("dealt") != task.pool.digest:
+        raise ValueError(
+            f"nothing says that {previous['run_id']} was dealt from the documents that are there now, and folds of "
+            f"others do not go with these; start anew, without resume"
+        )
+
+
 def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
     """The part of the record that is known before training."""
     commit, dirty = git_state(PROJECT)
@@ -137,6 +148,7 @@ def describe(config: dict[str, Any], task: Task) -> dict[str, Any]:
         "max_length": task.max_length,
         "source": task.source,
         "splits": splits,
+        "dealt": None if task.fold is None else task.pool.digest,
         "references": task.references(),
         "versions": versions(),
         "commit": commit,
@@ -190,7 +202,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
         model, len(task.classes), config["seed"], build(config["optimizer"], trusted),
         build(config["scheduler"], trusted), budget,
         {"version": VERSION, "config": config, "task": task.state, "multi_label": task.multi_label,
-         "wandb_id": record["wandb_id"]},
+         "wandb_id": record["wandb_id"], "dealt": record["dealt"]},
         task.multi_label, task.class_weights,
     )  # fmt: skip
     trainer = pl.Trainer(

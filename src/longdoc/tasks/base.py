@@ -120,6 +120,7 @@ class Task(pl.LightningDataModule):
         if folds is not None and self.token_labels:
             raise ValueError(f"task.folds={folds} deals out documents that have labels, not labels of tokens")
         self.folds, self.fold = folds, fold
+        self.dealt: str | None = None  # the pool's digest where a checkpoint says it
         self.state: dict[str, Any] | None = None
         self._documents: dict[str, Documents] = {}
         self._tokenizer: Tokenizer | None = None
@@ -238,9 +239,17 @@ class Task(pl.LightningDataModule):
         return Pool({split: (self.row_labels(split), self.units(split)) for split in SPLITS})
 
     def fold_rows(self, split: str) -> NDArray[np.int64]:
-        """Which rows (D,) of the pool are a split in this fold; ``split_seed``, if the task has one, decides."""
+        """Which rows (D,) of the pool are a split in this fold; ``split_seed``, if the task has one, decides.
+
+        Raises ValueError where a checkpoint's fold was dealt from another pool.
+        """
         assert self.folds is not None
         assert self.fold is not None
+        if self.dealt is not None and self.dealt != self.pool.digest:
+            raise ValueError(
+                f"task.fold={self.fold} was dealt from other documents than are there now, so that nothing says which "
+                f"of these it was not trained on: train it again, or score it on others"
+            )
         return self.pool.fold(self.folds, self.fold, getattr(self, "split_seed", 0))[split]
 
     def train_places(self) -> dict[str, NDArray[np.int64] | slice]:

@@ -1,6 +1,9 @@
 """One fold of several: all documents of a task's splits dealt out anew, each to the test split of one fold."""
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,11 @@ class Pool:
         self.places = [(name, row) for name, (labels, _) in splits.items() for row in range(len(labels))]
         self._ends = np.cumsum([len(labels) for labels, _ in splits.values()])
         self._names = list(splits)
+
+    @cached_property
+    def digest(self) -> str:
+        """Changes with what is dealt out: the labels and units of all rows, and their order."""
+        return hashlib.sha256(json.dumps([self.labels.tolist(), self.units]).encode()).hexdigest()[:16]
 
     def fold(self, folds: int, fold: int, seed: int) -> dict[str, NDArray[np.int64]]:
         """``fold_rows``."""

@@ -95,14 +95,14 @@ def costs(path: Path, how: Reading, options: argparse.Namespace, loaded: Loaded,
 
 
 def add_to_run(path: Path, record: Scored, trusted: list[str]) -> None:
-    """Into W&B's files of the run's folder, or here if the checkpoint lies elsewhere; the record has the error."""
+    """Into W&B's files of the run's folder, or here if the checkpoint lies elsewhere; ``wandb_error`` says why not."""
     folder = path.resolve().parent.parent
     folder = folder if (folder / "results.json").is_file() else Path()
     try:
         log_evaluation(record, load(path, trusted).config.get("logger", {}), folder)
     except Exception as error:
-        record["error"] = f"--wandb: {one_sentence(error)}"
-        console.print(record["error"])
+        record["wandb_error"] = one_sentence(error)
+        console.print(f"--wandb: {record['wandb_error']}")
 
 
 def compare(records: list[Scored], decided: list[Decided | None], names: list[str]) -> None:
@@ -172,8 +172,9 @@ def main() -> int:
     if options.plot:
         plot_lengths([point(record) for record in records if not record["error"]], options.plot)
         console.print(f"drawn in {options.plot}")
-    failed = any(record["error"] or any(of["error"] for of in record.get("latency", [])) for record in records)
-    return 1 if failed else 0
+    errors = [record["error"] or record.get("wandb_error") for record in records]
+    errors += [of["error"] for record in records for of in record.get("latency", [])]
+    return 1 if any(errors) else 0
 
 
 if __name__ == "__main__":

@@ -131,3 +131,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(words, said, mon
     with pytest.raises(SystemExit, match="2"):
         runpy.run_path(str(PROJECT / "scripts" / "evaluate.py"))["arguments"]()
     assert capsys.readouterr().err.splitlines()[-1].endswith(said)
+
+
+def test_what_wandb_does_not_take_is_said_beside_the_scores(made):
+    done = run("scripts/evaluate.py", "a.ckpt", "--wandb", "--output", "w.json", cwd=made)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "--wandb: a.ckpt was trained without W&B; there is no run to add to" in done.stdout
+    (found,) = json.loads((made / "w.json").read_text())
+    assert found["wandb_error"] == "a.ckpt was trained without W&B; there is no run to add to"
+    assert found["error"] is None
+    assert 0 <= found["metrics"]["test/accuracy"] <= 1

@@ -130,8 +130,10 @@ def log_evaluation(record: Mapping[str, Any], config: Mapping[str, Any], folder:
     conditions = ("checkpoint", "split", "step", "max_length", "truncation", "content")
     found = {name: record[name] for name in conditions if record.get(name) is not None} | record["metrics"]
     logger = _run_logger(config["wandb"], folder, record["wandb_id"])
-    logger.log_metrics({f"evaluate/{name}": value for name, value in found.items()}, step=record["step"])
-    _close(0)
+    try:
+        logger.log_metrics({f"evaluate/{name}": value for name, value in found.items()}, step=record["step"])
+    finally:
+        _close(0)
 
 
 def finish_wandb(exit_code: int, record: Mapping[str, Any]) -> None:

@@ -137,6 +137,14 @@ class TestInput:
         assert labelled(task, "test") == [("x", "b"), ("y", "a")]
         assert [len(task.documents(split)) for split in SPLITS] == [18, 2, 2]
 
+    def test_a_checkpoint_finds_what_its_run_has_encoded(self, make, tmp_path):
+        task = make(write_rows(tmp_path / "rows.csv", rows(20)), tokenizer="bpe", vocab_size=300)
+        task.prepare_data()
+        before = sorted((tmp_path / "cache").iterdir())
+        again = make(tmp_path / "rows.csv", task.state, tokenizer="bpe", vocab_size=300)
+        again.prepare_data()
+        assert sorted((tmp_path / "cache").iterdir()) == before
+
     def test_a_single_file_is_scored_as_a_whole_without_the_training_data(self, make, tmp_path):
         state = make(write_rows(tmp_path / "train.csv", rows(20))).learn()
         (tmp_path / "train.csv").unlink()
@@ -315,6 +323,23 @@ class TestSplits:
             task = make(tmp_path, group="author", folds=3, fold=fold)
             found = [{author[text] for text in texts(task, split)} for split in SPLITS]
             assert len(set.union(*found)) == sum(map(len, found)) == 12
+
+    def test_equal_documents_of_two_groups_are_counted_in_folds(self, make, tmp_path):
+        columns = {"text": [f"document {i % 20}" for i in range(40)], "label": ["a", "b"] * 20}
+        write_rows(tmp_path / "rows.csv", columns | {"author": [f"author {i // 2}" for i in range(40)]})
+        counted = []
+        for fold in range(2):
+            task = make(tmp_path / "rows.csv", group="author", folds=2, fold=fold)
+            task.prepare_data()
+            seen, expected = set(), []
+            for split in SPLITS:
+                found = texts(task, split)
+                expected.append(sum(text in seen for text in found))
+                seen.update(found)
+            assert [counts["duplicate_rows"] for counts in task.describe().values()] == expected
+            assert [counts["group_rows"] for counts in task.describe().values()] == [0, 0, 0]
+            counted += expected
+        assert sum(counted) > 0
 
     def test_equal_documents_are_never_parted_and_those_of_files_are_counted(self, make, tmp_path):
         columns = {"text": [f"document {i // 2}" for i in range(60)], "label": ["a", "a", "b", "b"] * 15}

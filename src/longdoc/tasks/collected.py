@@ -221,9 +221,9 @@ class Collected(Streamed):
 
     def describe(self) -> dict[str, dict[str, Any]]:
         """Also ``duplicate_rows`` and, with ``group``, ``group_rows``: those whose document, or group, is in an earlier
-        split, too; of a fold, which keeps them whole, neither."""
+        split, too; of a fold, which keeps groups or else documents whole, only with ``group``."""
         report = super().describe()
-        if self.fold is None:
+        if self.fold is None or self.group is not None:
             scans = {split: self._scan(split) for split in SPLITS}
             found: dict[str, dict[str, Any]] = {
                 "duplicate_rows": {split: scan.digests for split, scan in scans.items()},
@@ -231,6 +231,9 @@ class Collected(Streamed):
             }
             for name, columns in found.items():
                 values = {split: _of(column, self.split_rows(split)) for split, column in columns.items()}
+                if self.fold is not None:
+                    pooled = [value for of_split in values.values() for value in of_split]
+                    values = {split: _of(pooled, self.fold_rows(split)) for split in SPLITS}
                 for split, count in repeated(values).items():
                     report[split][name] = count
         return report

@@ -18,6 +18,8 @@ from longdoc.tasks.say import say
 from longdoc.tasks.spool import Spool
 from longdoc.tasks.tokenizers import learn_tokenizer, progress
 
+KNOWN = ("classes", "columns", "multi_label", "numbered")  # before a tokenizer is
+
 
 class OwnDocuments(Collected):
     """Texts and their labels, of any collection, see ``Collected``; what is learnt from them, and their encoding.
@@ -60,9 +62,9 @@ class OwnDocuments(Collected):
 
     @cached_property
     def _known(self) -> dict[str, Any]:
-        """What a checkpoint holds, else the classes of the training table and the columns."""
+        """``KNOWN``: what a checkpoint holds, else of the training table."""
         if self.state is not None:
-            return self.state
+            return {name: self.state[name] for name in KNOWN}
         found, where, column = self._scan("train"), self.table("train").where, self._columns["label"]
         names = None if self.labels else self.table("train").class_names(column)
         rows = Counter(name for labels in found.labels for name in labels)

@@ -79,9 +79,11 @@ def write_many(folder: Path, steps: int = 5000, every: int = 50) -> int:
         )
         count += 1
     write_run(folder / f"run{count}", steps, every, feature_map="relu", accuracy=None, max_length=1024, run_id="twice")
+    config = made(feature_map="relu", seed=2)["config"] | {"pooling": "last"}  # a row of its own
     write_run(
-        folder / f"run{count + 1}", steps, every, feature_map="relu", seed=2, lr=0.01, max_length=1024, run_id="twice"
-    )
+        folder / f"run{count + 1}", steps, every, feature_map="relu", seed=2, config=config, config_hash="last",
+        max_length=1024, run_id="twice",
+    )  # fmt: skip
     (folder / "old").mkdir()
     (folder / "old" / "results.json").write_text(json.dumps(made() | {"schema_version": 0}))
     return count + 2

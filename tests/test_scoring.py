@@ -90,6 +90,14 @@ def test_documents_are_read_otherwise_than_in_training(how, read, best):
     assert (record["tokens"], record["tokens_read"]) == (lengths.sum(), seen.sum())
 
 
+@pytest.mark.parametrize("truncation", ["head", "head+tail", "windows"])
+def test_a_model_of_whole_documents_reads_parts_of_them(truncation, folder, tmp_path):
+    """In training no document needs to fit into the tokens of a batch."""
+    path = checkpoint(tmp_path / "whole.ckpt", folder, "task.truncation=none", "task.batch_tokens=16")
+    record, _ = score(path, "test", Reading(truncation=truncation))
+    assert (record["error"], record["max_length"]) == (None, 32)
+
+
 def test_ways_to_read_decide_on_the_same_documents(best):
     (_, head), (_, whole) = (score(best, "test", how) for how in (Reading(8, "head"), Reading(truncation="none")))
     assert head.content == whole.content

@@ -153,10 +153,10 @@ class Loaded(ModelHubMixin):
         the documents that it was dealt from; others are not dealt out, and have the splits that they have.
         """
         config = dict(self.config["task"])
-        if max_length is not None or truncation == "none":  # as many tokens a batch as before, and at least one row
+        if max_length is not None or truncation is not None:  # as many tokens a batch as before, at least one row's
             tokens = config.get("batch_tokens") or config["batch_rows"] * config["max_length"]
-            least = (max_length or 0) * (2 if self.config.get("interaction") else 1)
-            config |= {"batch_rows": None, "batch_tokens": max(tokens, least)}
+            row = (max_length or config["max_length"]) * (2 if self.config.get("interaction") else 1)
+            config |= {"batch_rows": None, "batch_tokens": tokens if truncation == "none" else max(tokens, row)}
         if max_length is not None:
             config["max_length"] = max_length
         if truncation is not None:

@@ -41,6 +41,12 @@ def test_a_length_that_the_model_does_not_reach_is_told_of(tmp_path):
     assert point["error"].startswith("a document of 33 tokens is longer than the learned position table")
 
 
+def test_a_process_that_cannot_be_started_is_told_of(tmp_path):
+    model = loaded(tmp_path)
+    (point,) = latency(model, model.task(), [8], [str(tmp_path / "nothing")], "a.ckpt")
+    assert "No such file" in point["error"]
+
+
 def test_memory_grows_with_the_document(tmp_path):
     model = loaded(tmp_path, "task.truncation=none", "encoder.positions=none")
     small, large = (memory_point(model, model.task(), tokens) for tokens in (1000, 100_000))

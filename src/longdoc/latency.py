@@ -82,7 +82,7 @@ def latency(loaded: Loaded, task: Task, lengths: Iterable[int], child: Sequence[
         try:
             timed = _timed(Reader(loaded, task, tokens))
             points.append({"tokens": tokens, **timed, "memory": memory_in_child(child, name, tokens), "error": None})
-        except (ValueError, RuntimeError) as error:
+        except (ValueError, IndexError, RuntimeError, MemoryError, OSError) as error:
             points.append({"tokens": tokens, "error": one_sentence(error)})
     return points
 

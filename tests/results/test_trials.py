@@ -43,6 +43,26 @@ def test_trials_that_failed_count_and_other_grids_are_said() -> None:
     assert len(unfinished) == 5
 
 
+def test_a_rate_at_which_seeds_fail_is_behind_those_at_which_none_does() -> None:
+    def failed(lr: float, seed: int) -> Any:
+        return made(lr=lr, seed=seed, run_id="lost", status="failed", error="the training loss is nan")
+
+    records = [
+        trial(1e-3, 0.9), trial(1e-3, 1.1, seed=2), failed(1e-3, 2),
+        trial(3e-3, 0.5, 0.9), failed(3e-3, 2), failed(3e-3, 3), failed(3e-3, 3),
+        trial(1e-2, 0.4, 0.9), trial(1e-2, None, 0.1, seed=2), trial(0.1, None),
+    ]  # fmt: skip
+    (group,), _ = compare(records)
+    (row,) = group.rows
+    assert [record["seed"] for record in row.records] == [1, 2]
+    assert row.notes[-1] == (
+        "best of 4 trials by val/loss: optimizer.lr=0.001 1.0000, optimizer.lr=0.01 0.4000 (1 of 2 seeds failed), "
+        "optimizer.lr=0.003 0.5000 (2 of 3 seeds failed), optimizer.lr=0.1 nan"
+    )
+    (group,), _ = compare(records[3:])  # of all a seed is lost
+    assert group.rows[0].values["val/loss"].mean == 0.4
+
+
 def test_what_is_no_tuning_is_a_row_of_its_own() -> None:
     records = [made(lr=lr, accuracy=0.5, config_hash=f"{lr}{width}") for lr in (1e-3, 3e-3) for width in (64, 128)]
     for record, width in zip(records, (64, 128, 64, 128), strict=True):

@@ -68,6 +68,24 @@ def test_variants_stand_beside_one_another_by_length():
         compare_lengths([made()])
 
 
+def test_rows_of_one_variant_say_in_what_they_differ():
+    def run(accuracy, length=2000, **options):
+        bins = [{"from": 512, "to": 1023, "documents": 3, "accuracy": accuracy, "read": 1.0}]
+        record = made(accuracy=accuracy, by_length=bins, max_length=length, **options)
+        record["config"]["task"]["max_length"] = length
+        record["config_hash"] += str(length)
+        record["splits"]["test"] |= {"tokens": 1000, "truncated_tokens": 0}
+        return record
+
+    records = [run(0.9, lr=1e-2), run(0.7, lr=1e-2, seed=2), run(0.5), run(0.4, 512), run(0.3, feature_map="relu")]
+    (grid,) = compare_lengths(records)
+    assert [row[:4] for row in grid.rows] == [
+        ["elu, lr=0.01", "2,000", "100%", "0.800"], ["elu, lr=0.001", "2,000", "100%", "0.500"],
+        ["elu, lr=0.001", "512", "100%", "0.400"], ["relu", "2,000", "100%", "0.300"],
+    ]  # fmt: skip
+    assert [row["variant"] for row in grid.dicts] == [row[0] for row in grid.rows]
+
+
 def test_a_table_that_is_too_wide_for_the_terminal_goes_on_below_itself():
     bins = [
         {"from": 2**p, "to": 2 ** (p + 1) - 1, "documents": 1000 * p, "accuracy": p / 32, "read": 1.0}

@@ -47,6 +47,24 @@ def test_what_differs_between_columns_alone_is_said():
     assert grid.notes == ["optimizer.lr differs with task.pairs"]
 
 
+def test_what_differs_between_rows_of_several_variants_is_said():
+    def trained(pairs, steps, **options):
+        record = run(pairs, 0.5, **options)
+        record["config"]["trainer"] = {"max_steps": steps}
+        return record
+
+    alike = [trained(4, 100), trained(8, 100), trained(4, 100, feature_map="relu")]
+    assert pivot(alike, "task.pairs")[0].notes == []
+    baseline = made(baseline="tfidf")
+    baseline["config"] = {"baseline": {"_target_": "tfidf"}, "task": {"max_length": 2000, "pairs": 4}}
+    assert pivot([*alike, baseline], "task.pairs")[0].notes == []
+    (grid,) = pivot([*alike, trained(4, 300, attention="softmax")], "task.pairs")
+    assert grid.notes == ["trainer.max_steps differs between rows"]
+    (grid,) = pivot([*alike, trained(4, 300)], "task.pairs")
+    assert [row[0] for row in grid.rows] == ["elu, max_steps=100", "elu, max_steps=300", "relu"]
+    assert grid.notes == ["trainer.max_steps differs between rows"]  # which of the two relu has does not stand there
+
+
 def test_nan_is_in_no_mean_and_said():
     (grid,) = pivot([run(4, 0.9), run(4, None, seed=2), run(8, None)], "task.pairs")
     assert grid.rows == [["elu", "0.900", "nan"]]

@@ -1,6 +1,6 @@
 """Accuracy by the length of documents: what reading more of a long one buys."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from rich.table import Table
 
 from longdoc.results.comparison import ACCURACY, conditions_of, summarize, variant
 from longdoc.results.formats import Grid
-from longdoc.results.record import Record
+from longdoc.results.record import Record, flatten, settings
 
 Bins = list[dict[str, Any]]
 Edges = tuple[tuple[int, int, int], ...]  # from, to and documents of bins
@@ -54,7 +54,8 @@ def length_table(bins: Bins) -> Table | None:
 def compare_lengths(records: Iterable[Record]) -> list[Grid]:
     """A table for the runs of each test split: accuracy of each variant in all bins, the best row first.
 
-    Runs that differ in their seed alone are a row, with the means. Raises ValueError if no finished run has bins.
+    Runs that differ in their seed alone are a row, with the means; rows of one variant have the settings in which they
+    differ, but for the length, in their names. Raises ValueError if no finished run has bins.
     """
     tables: dict[tuple[str, str, Edges], dict[tuple[str, str], list[Record]]] = {}
     for record in records:
@@ -70,9 +71,10 @@ def compare_lengths(records: Iterable[Record]) -> list[Grid]:
 def _grid(task: str, protocol: str, edges: Edges, rows: list[list[Record]]) -> Grid:
     ranges = [f"{_range({'from': start, 'to': end})} ({documents:,})" for start, end, documents in edges]
     cells, dicts, notes = [], [], []
-    for members in sorted(rows, key=lambda of: -(_mean(record["metrics"].get(ACCURACY) for record in of) or 0)):
+    rows = sorted(rows, key=lambda of: -(_mean(record["metrics"].get(ACCURACY) for record in of) or 0))
+    for members, name in zip(rows, _names([members[0] for members in rows]), strict=True):
         first = members[0]
-        name, length, test = variant(first), conditions_of(first)["max_length"], first["splits"]["test"]
+        length, test = conditions_of(first)["max_length"], first["splits"]["test"]
         share = 1 - test["truncated_tokens"] / max(test["tokens"], 1)
         bins = list(zip(*(record["by_length"] for record in members), strict=True))
         whole = summarize(record["metrics"].get(ACCURACY) for record in members)
@@ -90,6 +92,19 @@ def _grid(task: str, protocol: str, edges: Edges, rows: list[list[Record]]) -> G
             notes.append(f"{name}: {ACCURACY} is nan in {nan} of {len(members)} runs, left out of the mean")
     title = f"{task} · {protocol} · test accuracy by tokens of a document (documents)"
     return Grid(title, ["variant", "at once", "read", "all", *ranges], cells, dicts, sum(map(len, rows)), notes=notes)
+
+
+def _names(rows: Sequence[Record]) -> list[str]:
+    """The variants of rows, given by their first runs, and in what those of one variant differ."""
+    variants = [variant(record) for record in rows]
+    flat = [flatten(settings(record["config"])) for record in rows]
+    names = []
+    for own, config in zip(variants, flat, strict=True):
+        alike = [other for other, of in zip(flat, variants, strict=True) if of == own]
+        keys = dict.fromkeys(key for other in alike for key in other if key != "task.max_length")  # a column's
+        apart = [key for key in keys if any(other.get(key) != config.get(key) for other in alike)]
+        names.append(", ".join([own, *(f"{key.rpartition('.')[2]}={config.get(key)}" for key in apart)]))
+    return names
 
 
 def _mean(values: Iterable[Any]) -> float | None:

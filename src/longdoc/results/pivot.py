@@ -5,7 +5,7 @@ from typing import Any
 
 from longdoc.results.comparison import ACCURACY, summarize, variant
 from longdoc.results.formats import Grid
-from longdoc.results.record import Record, flatten, settings
+from longdoc.results.record import Record, flatten, of_variant, settings
 
 Value = int | float | str
 
@@ -22,7 +22,8 @@ def pivot(records: Iterable[Record], path: str) -> list[Grid]:
     """A table of finished runs for each task and protocol: a column for each value at ``path``, the best row first.
 
     A row is a variant with the settings in which its runs of one column differ, a cell the mean over runs that differ
-    in nothing but their seed. Runs without a value there are left out. Raises ValueError if that leaves none.
+    in nothing but their seed. Notes say what else differs between columns, or between rows of several variants. Runs
+    without a value there are left out. Raises ValueError if that leaves none.
     """
     tables: dict[tuple[str, str], list[tuple[Value, Record]]] = {}
     for record in records:
@@ -46,6 +47,8 @@ def _grid(task: str, protocol: str, runs: list[tuple[Value, Record]], path: str)
             said = [f"{key.rpartition('.')[2]}={config.get(key)}" for key in apart]
             rows.setdefault(", ".join([name, *said]), {}).setdefault(value, []).append(record)
         notes |= dict.fromkeys(f"{key} differs with {path}" for key in along)
+    between = (key for key in _between(runs, path) if f"{key} differs with {path}" not in notes)
+    notes |= dict.fromkeys(f"{key} differs between rows" for key in between)
     dicts, cells = [], []
     for name in sorted(rows, key=lambda name: (-_mean(rows[name]), name)):
         cells.append([name, *(_cell(rows[name].get(value, [])) for value in columns)])
@@ -82,6 +85,22 @@ def _differences(values: Sequence[Value], configs: Sequence[dict[str, Any]], pat
         elif not f".{key}".endswith(f".{path}") and len(set.union(*held.values())) > 1:
             along.append(key)
     return apart, along
+
+
+def _between(runs: Sequence[tuple[Value, Record]], path: str) -> list[str]:
+    """Keys of which variants have other values than one another, though they do not make a variant."""
+    flat = [(record, flatten(settings(record["config"]))) for _, record in runs]
+    keys = dict.fromkeys(key for _, config in flat for key in config)
+    found = []
+    for key in keys:
+        held: dict[str, set[str]] = {}
+        for record, config in flat:
+            if key in config or not record.get("baseline"):  # of an encoder's settings a baseline has none
+                held.setdefault(variant(record), set()).add(str(config.get(key)))
+        unlike = any(values != other for values in held.values() for other in held.values())
+        if unlike and not of_variant(key) and not f".{key}".endswith(f".{path}"):
+            found.append(key)
+    return found
 
 
 def _references(runs: Sequence[tuple[Value, Record]], columns: Sequence[Value]) -> list[list[str]]:

@@ -1,6 +1,9 @@
 """Sweeps: what is finished stays, what was stopped goes on, and jobs side by side."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +14,7 @@ from omegaconf import OmegaConf
 from results.records import made
 
 from longdoc.results import write_record
-from longdoc.sweep import alone, folder_of, summary
+from longdoc.sweep import alone, folder_of, journal, other_commit, summary, told
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +111,61 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path):
         pass
     with alone(tmp_path):
         pass
+
+
+def test_a_finished_run_says_of_what_commit_and_changes_it_is(tmp_path, monkeypatch):
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-C", str(tmp_path), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    monkeypatch.setattr("longdoc.sweep.PROJECT", tmp_path)
+    assert other_commit({"commit": "0" * 40, "dirty": False}) == ""  # no repository
+    git("init")
+    git("commit", "--allow-empty", "-m", "one")
+    here = git("rev-parse", "HEAD")
+    now = here[:10]
+    assert other_commit({"commit": here, "dirty": False}) == ""
+    assert other_commit({"commit": here, "dirty": True}) == f", at commit {now} with changes, now {now}"
+    assert other_commit({"commit": "0" * 40, "dirty": False}) == f", at commit 0000000000, now {now}"
+    assert other_commit({"commit": None, "dirty": None}) == ""
+    (tmp_path / "new").touch()
+    changed = f", now {now} with changes"
+    assert other_commit({"commit": here, "dirty": False}) == f", at commit {now}{changed}"
+    assert other_commit({"commit": here, "dirty": True}) == f", at commit {now} with changes{changed}"
+
+
+def test_a_job_whose_process_is_killed_is_listed_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGDOC_JOURNAL", "")  # so that it is as before, afterwards
+    code = "import os; from pathlib import Path; from longdoc.sweep import told\n"
+    code += "with told(2, ['seed=2'], Path('b')): os.kill(os.getpid(), 9)"
+    jobs: list[dict] = []
+    with journal(jobs):
+        assert subprocess.run([sys.executable, "-c", code]).returncode == -signal.SIGKILL
+        with told(1, ["seed=1"], Path("a")) as outcome:
+            outcome["outcome"] = "already finished"
+        with pytest.raises(ValueError, match="odd"), told(3, ["seed=3"], Path("c")):
+            raise ValueError("odd")
+    assert [(job["number"], job["outcome"], job.get("sentence")) for job in jobs] == [
+        (1, "already finished", None), (2, "interrupted", "its process was killed"), (3, "failed", "odd"),
+    ]  # fmt: skip
+    assert "  interrupted       seed=2: its process was killed" in summary(jobs)
+
+
+def test_what_a_killed_command_has_left_is_not_taken_for_jobs_of_the_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGDOC_JOURNAL", "")
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / f".jobs_{os.getpid()}").write_text('{"number": 1, "outcome": "finished"}\n')
+    jobs: list[dict] = []
+    with journal(jobs):
+        left = os.environ["LONGDOC_JOURNAL"]
+        with told(0, ["seed=1"], Path("a")):
+            pass
+    Path(left).write_text('{"number": 1, "outcome": "finished"}\n')
+    with journal(jobs):
+        pass
+    assert [job["number"] for job in jobs] == [0]
 
 
 def test_the_list_of_jobs_has_the_words_in_which_they_differ(tmp_path, monkeypatch):

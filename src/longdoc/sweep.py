@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,9 +56,13 @@ def _read(folder: Path) -> Record | None:
 
 
 def other_commit(record: Record) -> str:
-    """Words on a finished run of another commit than the project's, if it is."""
-    then, now = record.get("commit"), git_state(PROJECT)[0]
-    return f", at commit {then[:10]}, now {now[:10]}" if then and now and then != now else ""
+    """Words on a finished run of another commit than the project's, or of changes to one, if it is."""
+    then, changed_then = record.get("commit"), record.get("dirty")
+    now, changed_now = git_state(PROJECT)
+    if not then or not now or (then == now and not changed_then and not changed_now):
+        return ""
+    before, after = (" with changes" if changed else "" for changed in (changed_then, changed_now))
+    return f", at commit {then[:10]}{before}, now {now[:10]}{after}"
 
 
 @contextmanager
@@ -81,6 +86,7 @@ def told(number: int, words: Sequence[str], folder: Path) -> Iterator[dict[str, 
     words: the job's overrides, key=value.
     """
     job: dict[str, Any] = {"number": number, "words": words, "folder": str(folder), "outcome": "finished"}
+    _write(job | {"outcome": "interrupted", "sentence": "its process was killed"})  # unless it comes to say otherwise
     try:
         yield job
     except Exception as error:
@@ -91,22 +97,28 @@ def told(number: int, words: Sequence[str], folder: Path) -> Iterator[dict[str, 
         job["outcome"] = "interrupted"
         raise
     finally:
-        if path := os.environ.get(_JOURNAL):
-            Path(path).parent.mkdir(exist_ok=True)
-            with open(path, "a") as file:
-                file.write(json.dumps(job) + "\n")
+        _write(job)
+
+
+def _write(job: Mapping[str, Any]) -> None:
+    if path := os.environ.get(_JOURNAL):
+        Path(path).parent.mkdir(exist_ok=True)
+        with open(path, "a") as file:
+            file.write(json.dumps(job) + "\n")
 
 
 @contextmanager
 def journal(jobs: list[dict[str, Any]]) -> Iterator[None]:
     """Within it jobs tell what becomes of them, in whatever process; at its end ``jobs`` holds that, in their order."""
-    path = Path(f"outputs/.jobs_{os.getpid()}").absolute()  # where other machines of a cluster look as well
+    # Where other machines of a cluster look as well; the number of a process comes again.
+    path = Path(f"outputs/.jobs_{os.getpid()}_{secrets.token_hex(3)}").absolute()
     os.environ[_JOURNAL] = str(path)
     try:
         yield
     finally:
         if path.is_file():
-            jobs += sorted(map(json.loads, path.read_text().splitlines()), key=lambda job: job["number"])
+            said = {job["number"]: job for job in map(json.loads, path.read_text().splitlines())}  # the last of each
+            jobs += [said[number] for number in sorted(said)]
             path.unlink()
 
 

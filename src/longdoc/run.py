@@ -167,7 +167,7 @@ def fit(config: dict[str, Any], folder: Path, task: Task, record: dict[str, Any]
     """Trains, and fills the record with what the training was."""
     trusted = TRUSTED + allow(config["trust"])
     options = dict(config["trainer"])
-    limits = {name: options.pop(name) for name in LIMITS}
+    limits = {name: options.pop(name, None) for name in LIMITS}  # older runs have no max_tokens
     default_time = options.pop("default_time")
     options.pop("workers", None)  # the task's
     if all(limit is None for limit in limits.values()):

@@ -47,6 +47,14 @@ def test_tokens_of_all_batches_are_counted_and_survive_a_checkpoint():
     assert resumed.progress(0) == 0.5
 
 
+def test_a_run_begun_before_there_was_a_limit_of_tokens_goes_on_with_its_count():
+    budget = Budget(None, 100, None, 1, max_tokens=200)
+    states = {"Budget": {"elapsed": 3.0}, "Throughput": {"tokens": 50, "timed": [40, 2.0]}}
+    budget.on_load_checkpoint(None, None, {"callbacks": states})
+    budget.load_state_dict(states[budget.state_key])
+    assert (budget.elapsed, budget.tokens, budget.progress(0)) == (3.0, 50, 0.25)
+
+
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [

@@ -107,5 +107,12 @@ class Budget(pl.Callback):
     def state_dict(self) -> dict[str, Any]:
         return {"elapsed": self.time(), "tokens": self.tokens}
 
+    def on_load_checkpoint(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        states = checkpoint["callbacks"]
+        if "tokens" in states.get("Throughput", {}):  # of older runs, that one counted them
+            states[self.state_key].setdefault("tokens", states["Throughput"]["tokens"])
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.elapsed, self.tokens = state_dict["elapsed"], state_dict["tokens"]

@@ -7,12 +7,13 @@ from typing import Any
 
 import yaml
 
+from longdoc import sweep
 from longdoc.build import TRUSTED, allow, build
 from longdoc.errors import one_sentence
 from longdoc.out_of_fold import PREDICTIONS
 from longdoc.results.folds import combine
 from longdoc.results.process import process
-from longdoc.results.record import FILE_NAME, Record, of_config, read_record, write_record
+from longdoc.results.record import Record, of_config, read_record, write_record
 from longdoc.run import check_dealt, run
 from longdoc.tasks.base import Task
 
@@ -44,7 +45,6 @@ def run_folds(config: dict[str, Any], folder: Path, command: str | None = None) 
         raise
     _write_predictions(folder, folds)
     whole = combine(records) | {key: own[key] for key in ("run_id", "config", "config_hash", "command")}
-    whole["wall_seconds"] = time.monotonic() - start
     write_record(folder, whole)
     return whole
 
@@ -66,11 +66,7 @@ def _run_fold(config: dict[str, Any], place: Path, fold: int, command: str | Non
 
 
 def _begun(place: Path) -> bool:
-    return (place / "checkpoints" / "last.ckpt").is_file() or _finished(place)
-
-
-def _finished(place: Path) -> bool:
-    return (place / FILE_NAME).is_file() and read_record(place)["status"] == "finished"
+    return sweep.begun(place) or sweep.finished(place) is not None
 
 
 def _write_predictions(folder: Path, folds: int) -> None:

@@ -258,6 +258,7 @@ def test_a_run_of_folds_is_one_row_with_its_interval() -> None:
 
     whole = combine([fold(accuracy) for accuracy in (0.5, 0.6, 0.7)])
     assert whole["tokens"] == 3 * made()["tokens"]
+    assert whole["wall_seconds"] == 3 * made()["wall_seconds"]
     (group,), _ = compare([whole])
     (row,) = group.rows
     half = 4.302653 * 0.1 / 3**0.5  # Student's t of 2 degrees of freedom

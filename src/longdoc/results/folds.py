@@ -7,7 +7,7 @@ from typing import Any
 from longdoc.results.intervals import mean_t
 from longdoc.results.record import Record
 
-_SUMS = ("steps", "tokens", "train_seconds", "validation_seconds", "compile_seconds")
+_SUMS = ("steps", "tokens", "train_seconds", "validation_seconds", "compile_seconds", "wall_seconds")
 _OF_ONE = ("per_class", "by_length", "temperature", "selection")
 
 

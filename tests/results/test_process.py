@@ -35,5 +35,8 @@ def test_of_other_machines_older_records_and_other_states_nothing_is_said():
     dead = process() | {"started": 1}
     assert not gone({"status": "running", "process": dead | {"boot": "another"}})
     assert not gone({"status": "running", "process": dead | {"boot": None}})
+    boot, container = dead["boot"].split()  # the processes of another container have numbers of their own
+    assert container == os.readlink("/proc/self/ns/pid")
+    assert not gone({"status": "running", "process": dead | {"boot": f"{boot} pid:[1]"}})
     assert not gone({"status": "running"})
     assert not gone({"status": "failed", "process": dead})

@@ -10,12 +10,14 @@ STOPPED = {"status": "stopped", "error": "its process is gone"}  # of a record t
 
 
 def process() -> dict[str, Any]:
-    """Names this process: its id, when it started and in which boot of which machine; None where Linux is not."""
+    """Names this process: its id, when it started, and in which boot of which machine and which of its containers;
+    None where Linux is not."""
     return {"pid": getpid(), "started": _started(getpid()), "boot": _boot()}
 
 
 def gone(record: Mapping[str, Any]) -> bool:
-    """Whether a record says "running" of a process that is no more; of another machine, or boot, nothing is known."""
+    """Whether a record says "running" of a process that is no more; of another machine, boot or container nothing is
+    known."""
     named = record.get("process")
     if record["status"] != "running" or not isinstance(named, dict) or named.get("boot") is None:
         return False
@@ -24,7 +26,8 @@ def gone(record: Mapping[str, Any]) -> bool:
 
 def _boot() -> str | None:
     try:
-        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        # Containers of one machine have the boot in common, but ids of their own.
+        return f"{(PROC / 'sys/kernel/random/boot_id').read_text().strip()} {(PROC / 'self/ns/pid').readlink()}"
     except OSError:
         return None
 

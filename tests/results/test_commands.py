@@ -16,6 +16,9 @@ def test_runs_of_all_combinations_are_one_sweep():
     other = "python train.py task=books seed=3"
     assert sweeps([*jobs, other]) == [*sweeps(jobs), other]
     assert sweeps([]) == []
+    assert sweeps([f"python train.py ~logger seed={seed}" for seed in (1, 2)]) == [
+        "python train.py -m '~logger' seed=1,2"
+    ]
 
 
 def test_a_sweep_of_lists_and_quoted_values_is_what_hydra_takes_apart_again():

@@ -15,13 +15,14 @@ def sweeps(commands: Iterable[str]) -> list[str]:
     jobs: dict[tuple[str, ...], list[tuple[str, ...]]] = {}  # the values by the keys
     for command in dict.fromkeys(commands):
         pairs = [word.partition("=") for word in shlex.split(command)[len(TRAIN) :]]
-        jobs.setdefault(tuple(key for key, *_ in pairs), []).append(tuple(value for *_, value in pairs))
+        # With its "=", which a word such as ~logger does not have.
+        jobs.setdefault(tuple(key + sign for key, sign, _ in pairs), []).append(tuple(value for *_, value in pairs))
     found = []
     for keys, rows in jobs.items():
         values = [list(dict.fromkeys(column)) for column in zip(*rows, strict=True)]
         whole = prod(map(len, values)) == len(rows)
         for choices in [values] if whole else [[[value] for value in row] for row in rows]:
-            words = [f"{key}={','.join(of)}" for key, of in zip(keys, choices, strict=True)]
+            words = [f"{key}{','.join(of)}" for key, of in zip(keys, choices, strict=True)]
             many = ["-m"] if any(len(of) > 1 for of in choices) else []
             found.append(shlex.join([*TRAIN, *many, *words]))
     return found

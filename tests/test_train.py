@@ -232,6 +232,7 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
         (["task.data=nowhere"], "train.parquet is missing"),
         (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
         (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
+        (["sweep=wandb"], "sweep=wandb: outputs/wandb is the folder that W&B's runs are linked in"),
         (["resume=nowhere"], "resume=nowhere is no run's folder"),
         (["protocol=skyformer"], "task=books: protocol=skyformer has no settings for it, only for image, listops,"),
     ],

@@ -1,5 +1,6 @@
 """What train.py does: one run, or one job of a sweep. Launchers of Hydra's import it in processes of their own."""
 
+import math
 import os
 import re
 import secrets
@@ -62,6 +63,8 @@ def _new_folder(task: str, name: str | None) -> str:
     """One that no other run can get, even in the same second."""
     if name is not None and not re.fullmatch(r"\w[\w.-]*", str(name)):
         raise ValueError(f"sweep={name} must be the name of a folder, of letters, digits and any of . _ -")
+    if name == "wandb":
+        raise ValueError("sweep=wandb: outputs/wandb is the folder that W&B's runs are linked in; take another name")
     return f"{task if name is None else name}/{datetime.now():%Y-%m-%d_%H-%M-%S}_{secrets.token_hex(3)}"
 
 
@@ -128,4 +131,5 @@ def _run(config: dict[str, Any], folder: Path, command: str | None) -> Record:
 
 
 def _selected(record: Record) -> float:
-    return record["selection"]["value"] if "selection" in record else record["metrics"]["val/loss"]
+    value = record["selection"]["value"] if "selection" in record else record["metrics"].get("val/loss")
+    return math.nan if value is None else value

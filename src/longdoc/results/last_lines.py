@@ -54,8 +54,7 @@ def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
         yield f"to W&B:     wandb sync {shlex.quote(str(shown))}/wandb/offline-run-*"
     if "checkpoint" not in selection:
         return
-    evaluate_script = Path(os.path.relpath(EVALUATE))
-    yield f"evaluate:   python {evaluate_script} {shlex.quote(str(shown / selection['checkpoint']))}"
+    yield f"evaluate:   {shlex.join(['python', os.path.relpath(EVALUATE), str(shown / selection['checkpoint'])])}"
 
 
 def truncated(split: str, counts: Mapping[str, int]) -> Iterator[str]:

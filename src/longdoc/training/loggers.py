@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import wandb
-from pytorch_lightning.callbacks import Checkpoint
+from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.loggers import CSVLogger, Logger, WandbLogger
 
 from longdoc.build import TRUSTED, build
@@ -33,9 +33,10 @@ class RunLogger(WandbLogger):
         if "val/loss" in metrics:
             self._validated = {name: value for name, value in metrics.items() if name.startswith("val/")}
 
-    def after_save_checkpoint(self, checkpoint_callback: Checkpoint) -> None:
+    def after_save_checkpoint(self, checkpoint_callback: ModelCheckpoint) -> None:
         """After a validation: of best.ckpt if it is the best, then of last.ckpt always."""
-        if getattr(checkpoint_callback, "monitor", None) is not None:
+        super().after_save_checkpoint(checkpoint_callback)
+        if checkpoint_callback.monitor is not None:
             self._best = self._validated
         self.experiment.summary.update(self._best)
 

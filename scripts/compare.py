@@ -10,8 +10,8 @@
 
 With --published and no finished runs it prints the published tables alone, a table for each protocol.
 
-Runs that could not be read are named on standard error, and in --markdown, --json and --csv. The exit status is 1 if
-there are no results at all.
+Runs that could not be read are named on standard error, and without --by in --markdown, --json and --csv. The exit
+status is 1 if there are no results at all.
 """
 
 import argparse

@@ -2,7 +2,7 @@
 
 A schedule is called with the number of optimizer steps done and the share 0..1 of the budget used; it returns the
 factor of ``optimizer.lr``. What falls follows progress, not steps, so that it is at its minimum at the end, whichever
-of time, steps and epochs ends the run.
+of time, steps, epochs and tokens ends the run.
 """
 
 import math

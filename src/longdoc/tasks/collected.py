@@ -133,7 +133,10 @@ class Collected(Streamed):
             check_columns(table, wanted)
             reader = TextReader(table, columns["text"], self.errors)
             with Console().status(f"reading {table.where}"):
-                found = scan(self.cache, reader, columns["label"], group, self.separator, self.labels or (), dealt)
+                known = self.labels or ()
+                found = scan(
+                    self.cache, reader, self._hash(table), columns["label"], group, self.separator, known, dealt
+                )
             if found.replaced:
                 count = f"{found.replaced:,} texts of {table.where}"
                 say(f"{count} had bytes that are not in their encoding, in whose place U+FFFD stands")
@@ -191,11 +194,8 @@ class Collected(Streamed):
 
     def _key(self, split: str) -> dict[str, Any]:
         """What decides the split's rows and their texts."""
-        table = self.table(split)
-        if table not in self._hashes:  # the files may be large: they are hashed once
-            self._hashes[table] = table.key()
         key: dict[str, Any] = {
-            "data": self._hashes[table],
+            "data": self._hash(self.table(split)),
             "errors": self.errors,
             "separator": self.separator,
             "pairs": self.pairs,
@@ -204,6 +204,11 @@ class Collected(Streamed):
             carved = {name: share for name, share in self.shares.items() if self.carved(name)}
             key |= {"carved": [split, carved, self.split_seed, self.group]}
         return key
+
+    def _hash(self, table: Table) -> str:
+        if table not in self._hashes:  # the files may be large: they are hashed once
+            self._hashes[table] = table.key()
+        return self._hashes[table]
 
     def _texts(self, split: str, rows: NDArray[np.int64]) -> Iterator[str]:
         """The texts of some rows of the split's table, in the table's order; of pairs two a row."""

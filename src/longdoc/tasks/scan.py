@@ -40,6 +40,7 @@ class Scan:
 def scan(
     cache: Path,
     reader: TextReader,
+    data: str,
     column: str,
     group: str | None,
     separator: str | None,
@@ -48,14 +49,14 @@ def scan(
 ) -> Scan:
     """Reads a table, or what was cached of it.
 
-    column: of the labels. separator: between those of a cell; null where it holds one, or a list. known: the classes,
-        as far as they are given: then -1 may be one of them. grouped: each row must have a group, if there is one.
+    data: the table's key. column: of the labels. separator: between those of a cell; null where it holds one, or a
+        list. known: the classes, as far as they are given: then -1 may be one of them. grouped: each row must have a
+        group, if there is one.
 
     Raises ValueError, at the end of the table, for rows without a text, a label or a group, and if they have labels
     of several kinds.
     """
-    table = reader.table
-    key = {"scan": VERSION, "data": table.key(), "text": reader.columns, "errors": reader.errors}
+    key = {"scan": VERSION, "data": data, "text": reader.columns, "errors": reader.errors}
     key |= {"label": column, "group": group, "grouped": grouped, "separator": separator, "known": list(known)}
 
     def build(folder: Path) -> None:

@@ -200,6 +200,20 @@ def test_a_missing_text_is_refused_and_an_empty_one_is_not(make, tmp_path):
         make(tmp_path).documents("train")
 
 
+@pytest.mark.parametrize("code", [0xD83D, 0xDC0A])
+def test_half_a_character_is_refused_with_its_row(make, tmp_path, code):
+    why = rf"^1 of 2 rows are refused; the first: .*row 2: a text has half a character, U\+{code:04X}, which UTF-8 c"
+    for split in SPLITS:
+        columns = {"text1": ["a", "b"], "text2": ["c", chr(code)], "label": [0, 1]}
+        write_table(tmp_path / "texts" / f"{split}.jsonl", columns)
+    with pytest.raises(ValueError, match=why):
+        make(tmp_path / "texts").documents("train")
+    write_ids(tmp_path / "ids", "jsonl")
+    write_table(tmp_path / "ids" / "documents.jsonl", {"id": ["A", "B"], "text": ["a", chr(code)]})
+    with pytest.raises(ValueError, match=why):
+        make(tmp_path / "ids").documents("train")
+
+
 def test_a_missing_file_is_named_with_how_to_get_it(make, tmp_path):
     folder = write_released(tmp_path / "aan", PAIRS, splits=("train", "test"))
     with pytest.raises(FileNotFoundError, match=(

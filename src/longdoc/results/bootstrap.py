@@ -33,7 +33,7 @@ def f1_limits(labels: NDArray, predicted: NDArray, classes: int) -> dict[str, tu
     As in the scores, a macro F1 is the mean over the classes that are there or predicted, in each draw.
     """
     tables = [(of if of.ndim == 2 else np.eye(classes, dtype=bool)[of]) for of in (labels, predicted)]
-    there, given = (table.astype(np.int8) for table in tables)  # an eighth of what sums of bool take
+    there, given = (table.astype(np.int8) for table in tables)  # an eighth of what int64 takes
     twice, both = np.split(drawn_sums(np.hstack([2 * (there & given), there + given])), 2, axis=1)
     f1 = np.divide(twice, both, out=np.zeros_like(twice), where=both > 0)
     macro = f1.sum(1) / np.maximum((both > 0).sum(1), 1)

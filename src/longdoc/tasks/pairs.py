@@ -32,7 +32,11 @@ def text_pairs(path: Path, columns: tuple[str, str, str]) -> Iterator[Pair]:
     """Of a table with columns for two texts and a label; raises ValueError, at the end, if one of them is missing."""
     refused = Refused(path)
     for *texts, value in read_rows(path, columns, refused):
-        a, b = (to_bytes(text) for text in texts)
+        try:
+            a, b = (to_bytes(text) for text in texts)
+        except ValueError as error:
+            refused.add(str(error))
+            continue
         label = _label(value)
         if a is None or b is None:
             refused.add(f"{columns[0 if a is None else 1]} is missing; an empty text would be allowed")
@@ -68,7 +72,11 @@ def _texts(path: Path, columns: tuple[str, str]) -> dict[str, bytes]:
     texts: dict[str, bytes] = {}
     refused = Refused(path)
     for name, value in read_rows(path, columns, refused):
-        text = to_bytes(value)
+        try:
+            text = to_bytes(value)
+        except ValueError as error:
+            refused.add(str(error))
+            continue
         if name is None or text is None:
             refused.add(f"{columns[0 if name is None else 1]} is missing")
         elif str(name) in texts:

@@ -221,8 +221,14 @@ def read_rows(path: Path, columns: Sequence[str], refused: Refused, written: boo
 
 
 def to_bytes(text: Any) -> bytes | None:
-    """A text in UTF-8, bytes as they are, None as it is."""
-    return text if text is None or isinstance(text, bytes) else str(text).encode(errors="surrogateescape")
+    """A text in UTF-8, bytes as they are, None as it is; raises ValueError for half a character, as JSON may have."""
+    if text is None or isinstance(text, bytes):
+        return text
+    try:
+        return str(text).encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        half = f"U+{ord(error.object[error.start]):04X}"
+        raise ValueError(f"a text has half a character, {half}, which UTF-8 cannot hold") from error
 
 
 def _counted(rows: Iterator[tuple[Any, ...]], refused: Refused) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The same rows as every kind of collection that task=documents reads."""
+"""The same rows as every kind of collection that task=documents reads, and that task."""
 
 import csv
 import json
@@ -8,6 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
+from reference import CONF
+
+from longdoc.tasks.documents import OwnDocuments
 
 KINDS = ("parquet", "csv", "tsv", "jsonl", "json", "folder")
 
@@ -37,3 +41,12 @@ def write_rows(path: Path, columns: dict[str, Sequence[Any]]) -> str:
 def write_kind(folder: Path, kind: str, columns: dict[str, Sequence[Any]]) -> str:
     """A collection of one table, of one of ``KINDS``."""
     return write_rows(folder / "texts" if kind == "folder" else folder / f"rows.{kind}", columns)
+
+
+def own_documents(cache: Path, path: str | Path, **more: Any) -> OwnDocuments:
+    """With the options of conf/task/documents.yaml, but for a few that make it small."""
+    options = yaml.safe_load((CONF / "task" / "documents.yaml").read_text())["task"]
+    options |= {"max_length": 64, "batch_tokens": 256, "seed": 0, "cache": str(cache), "path": str(path)}
+    options |= {"interaction": None, "workers": 0, "tokenizer": "bytes"} | more
+    del options["_target_"]
+    return OwnDocuments(**options)

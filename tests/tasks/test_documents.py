@@ -7,14 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from collections_ import KINDS, write_kind, write_rows
+from collections_ import KINDS, own_documents, write_kind, write_rows
 from hub import write_hub
-from reference import CONF
 
-from longdoc.tasks.documents import OwnDocuments
-
-CONFIG = yaml.safe_load((CONF / "task" / "documents.yaml").read_text())["task"]
 SPLITS = ("train", "validation", "test")
 ODD = [
     "NA", "null", "None", "nan", "", "007", "1984", "1e5", "1.0", "true", " \n", "x", "👩‍👩‍👧", "日本語",
@@ -24,14 +19,10 @@ ODD = [
 
 @pytest.fixture(name="make")
 def _make(tmp_path, monkeypatch):
-    """With the options of conf/task/documents.yaml."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
-    options = CONFIG | {"max_length": 64, "batch_tokens": 256, "seed": 0, "cache": str(tmp_path / "cache")}
-    options |= {"interaction": None, "workers": 0, "tokenizer": "bytes"}
-    del options["_target_"]
 
     def make(path, state=None, **more):
-        task = OwnDocuments(**options | {"path": str(path)} | more)
+        task = own_documents(tmp_path / "cache", path, **more)
         task.state = state
         return task
 

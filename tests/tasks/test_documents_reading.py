@@ -8,29 +8,22 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from collections_ import KINDS, write_kind
+from collections_ import KINDS, own_documents, write_kind
 from hub import write_hub
-from reference import CONF
 
 from longdoc.tasks.base import SPLITS
 from longdoc.tasks.columns import TextReader
 from longdoc.tasks.documents import OwnDocuments
 from longdoc.tasks.tokenizers import train_bpe
 
-CONFIG = yaml.safe_load((CONF / "task" / "documents.yaml").read_text())["task"]
-
 
 @pytest.fixture(name="make")
 def _make(tmp_path, monkeypatch):
-    """With the options of conf/task/documents.yaml, and its data prepared."""
+    """With its data prepared."""
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
-    options = CONFIG | {"max_length": 64, "batch_tokens": 256, "seed": 0, "cache": str(tmp_path / "cache")}
-    options |= {"interaction": None, "workers": 0, "tokenizer": "bytes"}
-    del options["_target_"]
 
     def make(path, **more):
-        task = OwnDocuments(**options | {"path": str(path)} | more)
+        task = own_documents(tmp_path / "cache", path, **more)
         task.prepare_data()
         return task
 

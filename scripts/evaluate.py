@@ -5,6 +5,7 @@ found relative to the project, else --data. Scores are computed in float32 and n
 written as JSON with the same metric names. Of a checkpoint that fails there is the error; all others are compared
 with the first of them, document by document. Predictions are rows as scripts/predict.py writes them, in the split's
 order, with the expected label; of several checkpoints, or ways to read, the files are NAME-1, NAME-2 and so on.
+A .json file that was written before is taken as it is, in the summary and the picture beside what is scored now.
 """
 
 import argparse
@@ -75,6 +76,18 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def written(path: Path, split: str) -> list[Scored]:
+    """The records of a file that ``write`` wrote; raises ValueError if it is another, or of another split."""
+    try:
+        records: list[Scored] = json.loads(path.read_text())
+        splits = {record["split"] for record in records if record["checkpoint"]}
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        raise ValueError(f"{path} is no JSON that evaluate.py has written: {one_sentence(error)}") from error
+    if splits != {split}:
+        raise ValueError(f"{path} holds scores of {', '.join(sorted(splits)) or 'nothing'}, not of --split {split}")
+    return records
+
+
 def ways(options: argparse.Namespace) -> list[Reading]:
     """Every way to read that is asked for; so many first tokens alone, where nothing is said of truncation."""
     found = []
@@ -127,10 +140,15 @@ def point(record: Scored, name: str) -> dict[str, Any]:
 
 
 def points(records: list[Scored]) -> list[dict[str, Any]]:
-    """Of those that were scored, a line for each checkpoint: its variant and, of several, what tells them apart."""
+    """Of those that were scored, a line for each checkpoint: its variant and, of several, what tells them apart.
+
+    Where documents are cut in several ways each has a line of its own, too.
+    """
     scored = [record for record in records if not record["error"]]
     paths = [record["checkpoint"] for record in scored]
     names = [f", {name}" for name in short_names(paths)] if len(set(paths)) > 1 else [""] * len(paths)
+    if len({record["truncation"] for record in scored} - {"none"}) > 1:
+        names = [f"{name}, {record['truncation']}" for name, record in zip(names, scored, strict=True)]
     return [point(record, record["variant"] + name) for record, name in zip(scored, names, strict=True)]
 
 
@@ -156,7 +174,12 @@ def main() -> int:
         loaded = load(options.checkpoint[0], options.trust)
         print(json.dumps(memory_point(loaded, loaded.task(None, *ways(options)[0]), int(options.memory_point[1]))))
         return 0
-    jobs = [*product(options.checkpoint, ways(options))]
+    files = [path for path in options.checkpoint if path.suffix == ".json"]
+    try:
+        earlier = [record for path in files for record in written(path, options.split)]
+    except ValueError as error:
+        sys.exit(f"evaluate.py: {error}")
+    jobs = [*product([path for path in options.checkpoint if path not in files], ways(options))]
     records, decided = [], []
     for number, (path, how) in enumerate(jobs, 1):
         predicted: Path | None = options.predictions
@@ -171,15 +194,20 @@ def main() -> int:
             add_to_run(path, record, options.trust)
         records.append(record)
         decided.append(found)
-    if len(jobs) > 1:
-        names = short_names([str(path) for path, _ in jobs])
-        if len(ways(options)) > 1:
-            names = [f"{name}, {reading(record)}" for name, record in zip(names, records, strict=True)]
-        console.print(summary_table(records, names, PREFIX[options.split]))
-        compare(records, decided, names)
-    write(records, options)
-    if options.plot and (shown := points(records)):
-        plot_lengths(shown, options.plot)
+    shown = earlier + records
+    if len(shown) > 1:
+        names = short_names([record["checkpoint"] for record in shown])
+        if len(ways(options)) > 1 or files:
+            names = [
+                name if record["error"] else f"{name}, {reading(record)}"
+                for name, record in zip(names, shown, strict=True)
+            ]
+        console.print(summary_table(shown, names, PREFIX[options.split]))
+        compare(records, decided, names[len(earlier) :])
+    if jobs:
+        write(records, options)
+    if options.plot and (drawn := points(shown)):
+        plot_lengths(drawn, options.plot)
         console.print(f"drawn in {options.plot}")
     elif options.plot:
         console.print("not drawn: none of the checkpoints could be scored")

@@ -106,6 +106,21 @@ def test_one_checkpoint_read_in_several_ways_and_what_that_costs(made):
     assert [found["paired"]["reading"] for found in results[1:]] == ["head 8", "head 8"]
     assert (made / "p.png").read_bytes().startswith(b"\x89PNG")
 
+    beside = ["out.json", "b/b.ckpt", "--max-length", "8", "--plot", "both.png", "--output", "b.json"]
+    done = run("scripts/evaluate.py", *beside, cwd=made)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [done.stdout.count(row) for row in ("a.ckpt, head 8 ", "a.ckpt, whole ", "b, head 8 ")] == [1, 1, 1]
+    assert (made / "both.png").read_bytes() != (made / "p.png").read_bytes()
+    assert len(json.loads((made / "b.json").read_text())) == 1
+    done = run("scripts/evaluate.py", "out.json", "b.json", "--plot", "again.png", cwd=made)  # and nothing is scored
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (made / "again.png").read_bytes() == (made / "both.png").read_bytes()
+    done = run("scripts/evaluate.py", "out.json", "--split", "train", cwd=made)
+    assert (done.returncode, done.stderr) == (1, "evaluate.py: out.json holds scores of test, not of --split train\n")
+    (made / "other.json").write_text('{"a": 1}')
+    done = run("scripts/evaluate.py", "other.json", cwd=made)
+    assert done.stderr.startswith("evaluate.py: other.json is no JSON that evaluate.py has written")
+
     words = ("--truncation", "windows", "--max-length", "16", "--latency", "100", "--output", "out.json")
     done = run("scripts/evaluate.py", "a.ckpt", *words, cwd=made)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -137,12 +152,17 @@ def test_what_makes_no_sense_is_refused_before_anything_is_read(words, said, mon
 def test_each_checkpoint_has_a_line_of_its_own():
     points = runpy.run_path(str(PROJECT / "scripts" / "evaluate.py"))["points"]
     scored = {"error": None, "variant": "elu", "metrics": {"test/accuracy": 0.5}, "tokens_read": 64, "rows": 4}
-    scored |= {"tokens_per_second": 9.0, "max_length": 8}
+    scored |= {"tokens_per_second": 9.0, "max_length": 8, "truncation": "head"}
     one, two, broken = {"checkpoint": "runs/1/best.ckpt"}, {"checkpoint": "runs/2/best.ckpt"}, {"error": "broken"}
     assert [found["name"] for found in points([scored | one, broken, scored | one])] == ["elu", "elu"]
     assert [found["name"] for found in points([scored | one, scored | two, scored | one])] == [
         "elu, 1", "elu, 2", "elu, 1",
     ]  # fmt: skip
+    tail, whole = {"truncation": "head+tail"}, {"truncation": "none"}
+    assert [found["name"] for found in points([scored | one, scored | one | tail, scored | one | whole])] == [
+        "elu, head", "elu, head+tail", "elu, none",
+    ]  # fmt: skip
+    assert [found["name"] for found in points([scored | one, scored | one | whole])] == ["elu", "elu"]
     assert points([broken]) == []
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hub import write_hub
 
+from longdoc.tasks import tables
 from longdoc.tasks.labelled import Labelled, carve
 from longdoc.tasks.labels import found_words, label_name
 from longdoc.tasks.tables import AS_TEXT, TYPES, FileTable, Refused, read_rows, to_bytes
@@ -174,6 +175,22 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path):
     pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), tmp_path / "t.parquet")
     with pytest.raises(ValueError, match=r"t\.parquet has several columns called text; names must differ"):
         rows_of(tmp_path / "t.parquet", "text")
+
+
+@pytest.mark.parametrize(("rows", "told"), [(None, True), (4, False)])
+def test_row_groups_that_fill_the_memory_are_told_once(tmp_path, rows, told, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "HEAVY", 50_000)
+    pq.write_table(
+        pa.table({"text": [str(i) * 5000 for i in range(10, 26)], "other": ["x" * 60_000] * 16}),
+        tmp_path / "books.parquet",
+        row_group_size=rows,
+    )
+    for _ in range(2):
+        read = list(FileTable(tmp_path / "books.parquet").rows(["text"], Refused("")))
+        assert [text[:2] for (text,) in read] == [str(i) for i in range(10, 26)]
+    said = capsys.readouterr().out
+    assert said.count("books.parquet has 16 rows in one row group, 0.0 GB") == told
+    assert bool(said) == told
 
 
 def test_a_parquet_file_that_is_damaged_inside_is_named(tmp_path):

@@ -4,7 +4,7 @@ import csv
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -17,9 +17,11 @@ from datasets.packaged_modules.csv.csv import CsvConfig
 from longdoc.tasks.cache import file_sha256
 from longdoc.tasks.encodings import open_text
 from longdoc.tasks.json_values import json_values
+from longdoc.tasks.say import say
 
 TYPES = ("parquet", "csv", "tsv", "jsonl", "json")
 BATCH = 32  # rows of a table held in memory at a time, each perhaps a book
+HEAVY = 10**9  # bytes of a row group that reading a parquet file does not take without a word
 # Of the CSV files of a hub's set: each cell, in up to so many columns, as it stands; else NA is none and 007 is 7.
 AS_TEXT: dict[str, Any] = {"converters": dict.fromkeys(range(1000), str), "keep_default_na": False}
 
@@ -266,10 +268,26 @@ def _unreadable(path: Path, error: Exception) -> ValueError:
 def _parquet_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     file = _parquet(path)
     _check_columns(file.schema_arrow.names, columns, path)
+    _tell_if_heavy(path, tuple(columns))
     try:
         yield from _batch_rows(file.iter_batches(BATCH, columns=list(columns)), columns)
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
+
+
+@cache  # once for a file
+def _tell_if_heavy(path: Path, columns: tuple[str, ...]) -> None:
+    """Writers fill pages by rows, 1,024 at least with pyarrow, and a page is in memory whole: of books, gigabytes."""
+    found = _parquet(path).metadata
+    for group in map(found.row_group, range(found.num_row_groups)):
+        chunks = [group.column(i) for i in range(group.num_columns)]
+        size = sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
+        if size > HEAVY:
+            say(
+                f"{path} has {group.num_rows:,} rows in one row group, {size / 1e9:.1f} GB, and reading may take as "
+                f"much memory; written with fewer, such as pyarrow's row_group_size=64, it takes little"
+            )
+            return
 
 
 def _batch_rows(batches: Iterator[Any], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:

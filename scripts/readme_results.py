@@ -1,7 +1,7 @@
-"""Write README's tables anew, from the records in data/results.
+"""Write the tables of README.md and data/results/README.md anew, from the records in data/results.
 
     python scripts/readme_results.py            # where <!-- results: ARGUMENTS --> and <!-- /results --> enclose them
-    python scripts/readme_results.py --check    # exit status 1 if README is not what this would write
+    python scripts/readme_results.py --check    # exit status 1 if one is not what this would write
 
 The arguments are those of scripts/compare.py. Records that do not say their command, of older runs, have a
 commands.txt beside them.
@@ -15,6 +15,7 @@ from pathlib import Path
 from longdoc.results.readme import filled
 
 PROJECT = Path(__file__).resolve().parents[1]
+FILES = ("README.md", "data/results/README.md")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,17 +24,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=plain)
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args(arguments)
-    path = PROJECT / "README.md"
-    before = path.read_text(encoding="utf-8")
+    before = {file: (PROJECT / file).read_text(encoding="utf-8") for file in FILES}
     try:
-        after = filled(before, PROJECT)
+        after = {file: filled(text, PROJECT, str(Path(file).parent)) for file, text in before.items()}
     except ValueError as error:
         print(f"readme_results.py: {error}", file=sys.stderr)
         return 1
-    if before != after and options.check:
-        print("README.md is not as its records say: python scripts/readme_results.py", file=sys.stderr)
-        return 1
-    path.write_text(after, encoding="utf-8")
+    for file in (file for file in FILES if before[file] != after[file]):
+        if options.check:
+            print(f"{file} is not as its records say: python scripts/readme_results.py", file=sys.stderr)
+            return 1
+        (PROJECT / file).write_text(after[file], encoding="utf-8")
     return 0
 
 

@@ -13,19 +13,21 @@ from omegaconf import OmegaConf
 
 from longdoc.results.readme import BLOCK, filled
 
-README = (PROJECT / "README.md").read_text()
+README, RESULTS = ((PROJECT / path).read_text() for path in ("README.md", "data/results/README.md"))
 RECIPE = README.split("## Adding a feature map")[1].split("\n## ")[0]
-COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README.replace(RECIPE, ""), re.MULTILINE)
+COMMANDS = re.findall(r"^    python train\.py(.*?)(?:#.*)?$", README.replace(RECIPE, "") + RESULTS, re.MULTILINE)
 
 SUFFIX = {"python": "py", "yaml": "yaml"}
 
 OmegaConf.register_new_resolver("longdoc.run_folder", lambda *_: "outputs", replace=True)
 
 
-def test_the_tables_are_as_their_records_say():
+@pytest.mark.parametrize("folder", [".", "data/results"])
+def test_the_tables_are_as_their_records_say(folder):
     """Or else: python scripts/readme_results.py."""
-    assert filled(README, PROJECT) == README
-    assert BLOCK.search(README)
+    text = (PROJECT / folder / "README.md").read_text()
+    assert filled(text, PROJECT, folder) == text
+    assert BLOCK.search(text)
 
 
 def test_a_stale_table_is_found_and_written_anew(tmp_path):
@@ -58,12 +60,20 @@ def test_every_training_command_composes(command):
     assert OmegaConf.to_container(config, resolve=True)["task"]["_target_"].startswith("longdoc.tasks.")
 
 
-@pytest.mark.parametrize("path", re.findall(r"\]\((\S+?)\)", README) + re.findall(r"`((?:src|conf)/\S+\.\w+)`", README))
+LINKS = [
+    *re.findall(r"\]\((\S+?)\)", README),
+    *(f"data/results/{path}" for path in re.findall(r"\]\((\S+?)\)", RESULTS)),
+]
+
+
+@pytest.mark.parametrize("path", LINKS + re.findall(r"`((?:src|conf)/\S+\.\w+)`", README))
 def test_every_link_leads_somewhere(path):
     path, _, part = path.partition("#")
     if "square" not in path:  # what the recipe adds
         assert (PROJECT / path).exists()
-    assert not part or f"## {part.capitalize()}\n" in (PROJECT / path).read_text()
+    if part:  # as a heading is called in links to it
+        headings = re.findall(r"^#+ (.+)$", (PROJECT / path).read_text(), re.MULTILINE)
+        assert part in [re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,25 +27,27 @@ _BENCHMARK = (
 COMMANDS = "commands.txt"  # of a folder with records of older runs, which do not hold them: a command a line
 
 
-def filled(text: str, project: Path) -> str:
+def filled(text: str, project: Path, folder: str = ".") -> str:
     """``text`` with all between ``<!-- results: ARGUMENTS -->`` and ``<!-- /results -->`` made anew.
+
+    folder: of the project, where the text's file lies.
 
     The arguments are those of compare.py, with folders of records below ``project``; or a benchmark's JSON file.
     Raises ValueError, naming the place, where records are missing, broken, unfinished, or not of the commands given.
     """
     if (begun := text.count("<!-- results:")) != (whole := len(BLOCK.findall(text))):
         raise ValueError(f"of {begun} lines <!-- results: ... --> only {whole} have a <!-- /results --> of their own")
-    return BLOCK.sub(lambda found: f"{found[1]}\n{_block(found[2], project)}\n{found[3]}", text)
+    return BLOCK.sub(lambda found: f"{found[1]}\n{_block(found[2], project, folder)}\n{found[3]}", text)
 
 
-def _block(words: str, project: Path) -> str:
+def _block(words: str, project: Path, folder: str) -> str:
     parser = argparse.ArgumentParser(prog=f"<!-- results: {words} -->")
     parser.add_argument("places", nargs="+")
     parser.add_argument("--by")
     parser.add_argument("--published", action="store_true")
     options = parser.parse_args(shlex.split(words))
     if options.places[0].endswith(".json"):
-        return _benchmark(options.places[0], project)
+        return _benchmark(options.places[0], project, folder)
     found, problems = collect_paths(project / place for place in options.places)
     for problem in problems:
         raise ValueError(f"{problem.path} {problem.reason}")
@@ -60,7 +63,7 @@ def _block(words: str, project: Path) -> str:
             *(f"    {command}" for command in commands),
             "",
             *_tables(records, options),
-            _source(records, options.places),
+            _source(records, options.places, folder),
             "",
         ]
     )
@@ -98,20 +101,20 @@ def _tables(records: Sequence[Record], options: argparse.Namespace) -> list[str]
     return [*lines, f"{LEGEND}.", ""]
 
 
-def _source(records: Sequence[Record], places: Iterable[str]) -> str:
+def _source(records: Sequence[Record], places: Iterable[str], folder: str) -> str:
     """Seeds, commits, machine and where the records are."""
     seeds = sorted({record["seed"] for record in records})
     commits = dict.fromkeys(
         (record.get("commit") or "unknown")[:7] + (" with changes" if record.get("dirty") else "") for record in records
     )
-    links = ", ".join(f"[{Path(place).name}]({place})" for place in places)
+    links = ", ".join(f"[{Path(place).name}]({os.path.relpath(place, folder)})" for place in places)
     return (
         f"Seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}; commit{'s' if len(commits) > 1 else ''} "
         f"{', '.join(commits)}; {'; '.join(dict.fromkeys(map(measured, records)))}; records: {links}."
     )
 
 
-def _benchmark(place: str, project: Path) -> str:
+def _benchmark(place: str, project: Path, folder: str) -> str:
     """Speeds in training by length, against softmax where it was measured, or else the first variant."""
     report: dict[str, Any] = json.loads((project / place).read_text(encoding="utf-8"))
     settings, where = report["arguments"], report["environment"]
@@ -130,7 +133,7 @@ def _benchmark(place: str, project: Path) -> str:
         *markdown_head([f"training, tokens/s against {variants[0]}, by length", *(f"{n:,}" for n in lengths)]),
         *(markdown_line([name, *(f"×{ratio(name, n):#.3g}".rstrip(".") for n in lengths)]) for name in variants),
         "",
-        f"Commit {where['commit'][:7]}; {machine}; [record]({place}).",
+        f"Commit {where['commit'][:7]}; {machine}; [record]({os.path.relpath(place, folder)}).",
         "",
     ]
     return "\n".join(lines)

@@ -148,10 +148,13 @@ def test_versions_and_machine() -> None:
         "hydra",
         "wandb",
         "torchmetrics",
+        "tokenizers",
+        "scikit-learn",
+        "sentence-transformers",
         "longdoc",
     ]
     assert found["python"] == platform.python_version()
-    assert all(found.values())
+    assert all(value for name, value in found.items() if name != "sentence-transformers")  # an extra
     assert machine(3)["threads"] == 3
     assert machine(3)["cpu"]
 

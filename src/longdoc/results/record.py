@@ -236,6 +236,9 @@ def versions() -> dict[str, str | None]:
         "hydra": "hydra-core",
         "wandb": "wandb",
         "torchmetrics": "torchmetrics",
+        "tokenizers": "tokenizers",
+        "scikit-learn": "scikit-learn",
+        "sentence-transformers": "sentence-transformers",
         "longdoc": "longdoc",
     }.items():
         try:

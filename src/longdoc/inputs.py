@@ -9,7 +9,8 @@ from longdoc.tasks.base import Task
 from longdoc.tasks.collection import HUB, find_collection, split_files, visible_files
 from longdoc.tasks.columns import LABEL, TEXT, TextReader, check_columns, guess
 from longdoc.tasks.encodings import SURROGATE, decode
-from longdoc.tasks.tables import TYPES, FileTable, Refused, Table
+from longdoc.tasks.rows import Refused
+from longdoc.tasks.tables import TYPES, FileTable, Table
 
 IDS = ("id", "file")  # columns whose values are handed on
 LINE = re.compile(r"\r\n|\r|\n")

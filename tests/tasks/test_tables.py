@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from hub import write_hub
 
-from longdoc.tasks import tables
+from longdoc.tasks import rows as file_rows
 from longdoc.tasks.labelled import Labelled, carve
 from longdoc.tasks.labels import found_words, label_name
-from longdoc.tasks.tables import AS_TEXT, TYPES, FileTable, Refused, read_rows, to_bytes
+from longdoc.tasks.rows import Refused, read_rows, to_bytes
+from longdoc.tasks.tables import AS_TEXT, TYPES, FileTable
 
 SPLITS = ("train", "validation", "test")
 # What readers like to take for something else.
@@ -179,7 +180,7 @@ def test_a_parquet_file_with_two_columns_of_one_name_is_refused(tmp_path):
 
 @pytest.mark.parametrize(("rows", "told"), [(None, True), (4, False)])
 def test_row_groups_that_fill_the_memory_are_told_once(tmp_path, rows, told, monkeypatch, capsys):
-    monkeypatch.setattr(tables, "HEAVY", 50_000)
+    monkeypatch.setattr(file_rows, "HEAVY", 50_000)
     pq.write_table(
         pa.table({"text": [str(i) * 5000 for i in range(10, 26)], "other": ["x" * 60_000] * 16}),
         tmp_path / "books.parquet",

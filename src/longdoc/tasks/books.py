@@ -16,8 +16,9 @@ from longdoc.tasks.base import SPLITS, Task
 from longdoc.tasks.cache import cached, file_sha256, save_documents
 from longdoc.tasks.class_names import check_classes, class_numbers, natural_order, plain
 from longdoc.tasks.labels import found_words, label_name
+from longdoc.tasks.rows import Refused
 from longdoc.tasks.say import say
-from longdoc.tasks.tables import FileTable, Refused
+from longdoc.tasks.tables import FileTable
 from longdoc.tasks.tokenizers import learn_tokenizer, progress
 
 BATCH = 16  # whole books held in memory at a time

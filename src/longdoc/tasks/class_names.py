@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longdoc.tasks.json_values import Written
 from longdoc.tasks.labels import outside, sense
-from longdoc.tasks.tables import Refused
+from longdoc.tasks.rows import Refused
 
 WHOLE = re.compile(r"([+-]?\d+)\.0+")
 

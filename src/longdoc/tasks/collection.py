@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from longdoc.tasks.cache import resolve
-from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, load_hub
+from longdoc.tasks.rows import Refused
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Table, load_hub
 
 HUB = "hf:"
 NAMES = {  # what files, folders and a hub's sets call the splits

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from longdoc.tasks.encodings import SURROGATE, decode, encoding_of, file_encoding, undecodable
-from longdoc.tasks.tables import Refused, Table
+from longdoc.tasks.rows import Refused
+from longdoc.tasks.tables import Table
 
 TEXT = ("text", "document", "content", "body", "article", "review", "abstract", "sentence", "passage", "message")
 LABEL = ("label", "labels", "class", "classes", "category", "categories", "target", "targets", "tag", "tags", "y")

@@ -12,7 +12,7 @@ from longdoc.tasks.base import SPLITS
 from longdoc.tasks.byte_ids import VOCABULARY, to_ids
 from longdoc.tasks.cache import cached
 from longdoc.tasks.labelled import Labelled
-from longdoc.tasks.tables import Refused
+from longdoc.tasks.rows import Refused
 
 SIDE = 32
 RAW = SIDE * SIDE * 3  # bytes of an image that is not encoded

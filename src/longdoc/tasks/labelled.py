@@ -13,7 +13,8 @@ from longdoc.tasks.base import Task
 from longdoc.tasks.cache import cached, resolve, save_documents
 from longdoc.tasks.class_names import natural_order
 from longdoc.tasks.labels import MISSING, found_words, label_name, outside
-from longdoc.tasks.tables import TYPES, FileTable, HubTable, Refused, Table, find_table, load_hub
+from longdoc.tasks.rows import Refused
+from longdoc.tasks.tables import TYPES, FileTable, HubTable, Table, find_table, load_hub
 
 SOURCES = ("hub", "local")
 SHOWN = 1000  # rows between two words on how far the reading is

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from longdoc.tasks.listops_language import Ids, encode, evaluate
-from longdoc.tasks.tables import Refused
+from longdoc.tasks.rows import Refused
 
 HEADER = b"Source\tTarget"
 BOM = b"\xef\xbb\xbf"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from longdoc.tasks.tables import Refused, read_rows, to_bytes
+from longdoc.tasks.rows import Refused, read_rows, to_bytes
 
 Pair = tuple[bytes, bytes, int]
 FIELDS = "label, id1, id2, text1, text2"

@@ -13,7 +13,7 @@ from longdoc.tasks.cache import cached
 from longdoc.tasks.class_names import Kinds, plain
 from longdoc.tasks.columns import TextReader
 from longdoc.tasks.labels import MISSING, check_utf8, decoded, label_name
-from longdoc.tasks.tables import Refused
+from longdoc.tasks.rows import Refused
 
 VERSION = 1
 

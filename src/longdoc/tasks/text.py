@@ -13,7 +13,8 @@ from rich.console import Console
 from longdoc.tasks.byte_ids import VOCABULARY, to_ids
 from longdoc.tasks.cache import cached
 from longdoc.tasks.labelled import Labelled
-from longdoc.tasks.tables import Refused, Table, to_bytes
+from longdoc.tasks.rows import Refused, to_bytes
+from longdoc.tasks.tables import Table
 from longdoc.tasks.tf_idf import accuracy
 from longdoc.tasks.tokenizers import Bytes, Tokenizer
 

@@ -30,6 +30,7 @@ from longdoc.results.plot import plot_lengths
 from longdoc.results.record import plain
 from longdoc.results.summary import Scored, full_view, reading, short_names, summary_table
 from longdoc.scoring import PREFIX, Reading, score
+from longdoc.speed import keep_freed_memory
 from longdoc.tasks.base import SPLITS, TRUNCATIONS, Task
 from longdoc.tasks.cache import resolve
 from longdoc.tasks.collection import HUB
@@ -140,13 +141,15 @@ def point(record: Scored, name: str) -> dict[str, Any]:
 
 
 def points(records: list[Scored]) -> list[dict[str, Any]]:
-    """Of those that were scored, a line for each checkpoint: its variant and, of several, what tells them apart.
+    """Of those that were scored, a line for each checkpoint: its variant and, of several alike, what tells them apart.
 
     Where documents are cut in several ways each has a line of its own, too.
     """
     scored = [record for record in records if not record["error"]]
     paths = [record["checkpoint"] for record in scored]
-    names = [f", {name}" for name in short_names(paths)] if len(set(paths)) > 1 else [""] * len(paths)
+    variants = {path: record["variant"] for path, record in zip(paths, scored, strict=True)}
+    alike = len(set(variants.values())) < len(variants)
+    names = [f", {name}" for name in short_names(paths)] if alike else [""] * len(paths)
     if len({record["truncation"] for record in scored} - {"none"}) > 1:
         names = [f"{name}, {record['truncation']}" for name, record in zip(names, scored, strict=True)]
     return [point(record, record["variant"] + name) for record, name in zip(scored, names, strict=True)]
@@ -174,6 +177,7 @@ def main() -> int:
         loaded = load(options.checkpoint[0], options.trust)
         print(json.dumps(memory_point(loaded, loaded.task(None, *ways(options)[0]), int(options.memory_point[1]))))
         return 0
+    keep_freed_memory()
     files = [path for path in options.checkpoint if path.suffix == ".json"]
     try:
         earlier = [record for path in files for record in written(path, options.split)]

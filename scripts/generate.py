@@ -17,6 +17,7 @@ import longdoc.caches  # noqa: F401  # isort: skip
 from longdoc.errors import one_sentence
 from longdoc.export import load
 from longdoc.generation import Sampling, Writer
+from longdoc.speed import keep_freed_memory
 
 
 def arguments() -> argparse.Namespace:
@@ -51,6 +52,7 @@ def read(writer: Writer, prompt: str | None, path: Path | None) -> None:
 
 def main() -> None:
     options = arguments()
+    keep_freed_memory()
     sampling = Sampling(options.temperature, options.top_k)
     if options.tokens < 0:
         raise ValueError(f"--tokens {options.tokens} must be at least 0")

@@ -30,6 +30,7 @@ from longdoc.export import Loaded, load
 from longdoc.inputs import Input, TextFolder, Texts, find_table, split_lines
 from longdoc.prediction import task_of_texts
 from longdoc.prediction_files import Row, check_suffix, to_json, to_rows, write, write_whole
+from longdoc.speed import keep_freed_memory
 from longdoc.streaming import running
 from longdoc.tasks.encodings import decode, encoding_of
 from longdoc.tasks.tables import Table
@@ -131,6 +132,7 @@ def show(rows: list[Row]) -> None:
 
 def main() -> None:
     options = arguments()
+    keep_freed_memory()
     if options.output is not None:
         check_suffix(options.output)
     loaded = load(options.checkpoint, options.trust)

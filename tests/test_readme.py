@@ -54,7 +54,7 @@ def test_nothing_is_left_to_fill_in():
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_training_command_composes(command):
-    overrides = [re.sub(r"=([\w.-]+),.*", r"=\1", word) for word in shlex.split(command) if word != "-m"]
+    overrides = [re.sub(r"=([\w./-]+),.*", r"=\1", word) for word in shlex.split(command) if word != "-m"]
     with initialize_config_dir(str(PROJECT / "conf"), version_base="1.3"):
         config = compose("train", overrides)
     assert OmegaConf.to_container(config, resolve=True)["task"]["_target_"].startswith("longdoc.tasks.")

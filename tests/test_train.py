@@ -167,6 +167,9 @@ def test_runs_of_the_same_second_get_folders_of_their_own(data, tmp_path):
     folders = list(tmp_path.glob("outputs/books/*"))
     assert len(folders) == 4
     assert {record(folder)["seed"] for folder in folders} == {0, 1, 2, 3}
+    assert {record(folder)["tokens_per_second"] for folder in folders} == {None}  # two steps are all warm-up
+    assert "tokens/s" not in output
+    assert "tok/s" not in output
 
 
 def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):

@@ -82,7 +82,7 @@ def keep_freed_memory() -> None:
     """Makes glibc's allocator keep what is freed for the next step, which wants the same sizes again.
 
     Handing tens of MB back to the kernel after every step, and taking them anew page by page, costs a third of a
-    training step on a CPU. Elsewhere than on glibc this does nothing.
+    training step on a CPU, and half of the time of a long document. Elsewhere than on glibc this does nothing.
     """
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         trim_threshold, mmap_max = -1, -4  # from malloc.h

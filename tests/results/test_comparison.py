@@ -96,6 +96,21 @@ def test_titles() -> None:
     assert group.title.endswith("small · no limit")
 
 
+def test_collections_of_equal_size_stand_apart_by_name() -> None:
+    def of(**task: Any) -> Record:
+        record = made(task="documents", source="local")
+        record["config"]["task"] |= {"path": None, "data": None} | task
+        return record
+
+    runs = [of(path="mine/reviews.csv"), of(path="/elsewhere/reviews.csv"), of(path="hf:me/tasks", config="de"), of()]
+    groups, _ = compare([*runs, of(data="data/documents")])
+    assert [(group.title.split(" · ")[:3], len(group.rows[0].records)) for group in groups] == [
+        (["documents", "longdoc", "2,000 tokens"], 2),
+        (["documents", "reviews.csv", "longdoc"], 2),
+        (["documents", "tasks de", "longdoc"], 1),
+    ]
+
+
 def test_runs_that_cut_nothing_are_of_whole_documents() -> None:
     def whole(length: int, **others: Any) -> Record:
         record = made(max_length=length, **others)

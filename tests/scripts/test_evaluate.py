@@ -158,6 +158,10 @@ def test_each_checkpoint_has_a_line_of_its_own():
     assert [found["name"] for found in points([scored | one, scored | two, scored | one])] == [
         "elu, 1", "elu, 2", "elu, 1",
     ]  # fmt: skip
+    assert [found["name"] for found in points([scored | one, scored | two | {"variant": "softmax"}])] == [
+        "elu",
+        "softmax",
+    ]
     tail, whole = {"truncation": "head+tail"}, {"truncation": "none"}
     assert [found["name"] for found in points([scored | one, scored | one | tail, scored | one | whole])] == [
         "elu, head", "elu, head+tail", "elu, none",

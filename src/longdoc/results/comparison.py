@@ -3,10 +3,11 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from longdoc.results.conditions import SPEED_CONDITIONS, WHOLE, budget_text, conditions_of, conditions_text, data_name
 from longdoc.results.departures import departures_text
 from longdoc.results.published import Published, of
 from longdoc.results.record import Record, flatten, of_variant, settings
@@ -15,15 +16,8 @@ from longdoc.results.trials import Values, chosen, kind, values_tried, varied
 ACCURACY = "test/accuracy"
 F1 = "test/f1_micro"  # of documents with any number of classes
 SPEED = "tokens_per_second"
-WHOLE = "whole documents"  # the length of runs that cut none
 QUANTITIES = ("parameters", "epochs", "steps", "tokens", SPEED, "peak_memory_mb", "wall_seconds")
-
-# With budget and documents, what runs must share to be compared.
-GROUP_CONDITIONS = ("task", "protocol", "max_length", "encoder", "source")  # of the documents; older runs say none
-
-# What a speed depends on besides the variant; other commits are worth a note too.
-_SPEED_CONDITIONS = ("device", "cpu", "threads", "precision", "compiled")
-_NOTED_CONDITIONS = (*_SPEED_CONDITIONS, "commit")
+_NOTED_CONDITIONS = (*SPEED_CONDITIONS, "commit")  # other commits are worth a note, too
 
 
 class Summary(NamedTuple):
@@ -59,9 +53,9 @@ class Row:
 
 @dataclass
 class Group:
-    """Rows that may be compared: one task, protocol, length, encoder, source, budget and number of documents."""
+    """Rows that may be compared: of one set of conditions, budget and number of documents."""
 
-    conditions: dict[str, Any]  # task, protocol, max_length, encoder, source; of baselines alone no length and encoder
+    conditions: dict[str, Any]  # GROUP_CONDITIONS; of baselines alone no length and encoder
     budget: dict[str, float]
     documents: dict[str, int]
     rows: list[Row]
@@ -73,20 +67,13 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Task · protocol · length · encoder · source · budget."""
-        return conditions_text(self.conditions) + (f" · {_budget_text(self.budget)}" if self.rows else "")
+        """Task · data · protocol · length · encoder · source · budget."""
+        return conditions_text(self.conditions) + (f" · {budget_text(self.budget)}" if self.rows else "")
 
     @property
     def subtitle(self) -> str:
         """How many documents each split holds."""
         return ", ".join(f"{name} {rows:,}" for name, rows in self.documents.items()) + " documents"
-
-
-def conditions_of(record: Record) -> dict[str, Any]:
-    """``GROUP_CONDITIONS`` of a run; the length is ``WHOLE`` where documents of any length are read in one row."""
-    found = {key: record.get(key) for key in GROUP_CONDITIONS}
-    uncut = record["config"].get("task", {}).get("truncation") == "none" and not record.get("baseline")
-    return found | ({"max_length": WHOLE} if uncut else {})
 
 
 def variant(record: Record) -> str:
@@ -129,7 +116,7 @@ def summarize(values: Iterable[Any]) -> Summary:
 def compare(records: Iterable[Record]) -> tuple[list[Group], list[Record]]:
     """Groups of what may be compared, and the records of runs that are not finished.
 
-    Groups are ordered by task, protocol and length, rows by test accuracy, the best first.
+    Groups are ordered by task, data, protocol and length, rows by test accuracy, the best first.
     """
     groups: dict[tuple, list[Record]] = {}
     baselines, unfinished = [], []
@@ -179,7 +166,8 @@ def _group_key(record: Record) -> tuple:
 
 
 def _data_key(record: Record) -> tuple:
-    return record["protocol"], record["task"], record.get("source"), tuple(sorted(_documents(record).items()))
+    data = record["task"], data_name(record), record.get("source"), tuple(sorted(_documents(record).items()))
+    return record["protocol"], *data
 
 
 def _beside(baseline: Record, runs: list[Record]) -> bool:
@@ -199,8 +187,8 @@ def _contents(record: Record) -> list[str | None]:
 
 
 def _group_order(group: Group) -> tuple:
-    task, protocol, length, *_ = group.conditions.values()
-    return task, protocol, math.inf if length == WHOLE else length or 0, group.title, group.subtitle
+    task, data, protocol, length, *_ = group.conditions.values()
+    return task, data or "", protocol, math.inf if length == WHOLE else length or 0, group.title, group.subtitle
 
 
 def _rows(records: list[Record], failed: list[Record]) -> list[Row]:
@@ -290,7 +278,7 @@ def _row(name: str, records: list[Record]) -> Row:
 
 
 def _measured_under(row: Row) -> set[tuple]:
-    return {tuple(record.get(key) for key in _SPEED_CONDITIONS) for record in row.records}
+    return {tuple(record.get(key) for key in SPEED_CONDITIONS) for record in row.records}
 
 
 def same_documents(record: Record, other: Record) -> bool:
@@ -338,7 +326,7 @@ def _against_softmax(rows: list[Row], baselines: list[Row]) -> list[str]:
     if len(candidates) > 1:
         notes.append("Δ acc and speed are against softmax on the same documents, ×1.00, the best in val/accuracy")
     if not all(row.like_softmax for row in rows):
-        notes.append(f"speeds with * and softmax's differ in their conditions ({', '.join(_SPEED_CONDITIONS)})")
+        notes.append(f"speeds with * and softmax's differ in their conditions ({', '.join(SPEED_CONDITIONS)})")
     return notes
 
 
@@ -359,30 +347,3 @@ def _tell_apart(rows: list[Row]) -> None:
 
 def _or(value: float | None, default: float) -> float:
     return default if value is None else value
-
-
-def conditions_text(conditions: Mapping[str, Any]) -> str:
-    """Task · protocol · length · encoder · source, of a group or of a run."""
-    task, protocol, length, encoder, source = (conditions.get(key) for key in GROUP_CONDITIONS)
-    parts = [task, protocol, f"{length:,} tokens" if isinstance(length, int) else length, encoder, source]
-    return " · ".join(str(part) for part in parts if part is not None)
-
-
-def measured(record: Record) -> str:
-    """Where and how a run was trained: AMD EPYC, 2 threads, bf16-mixed, compiled."""
-    device, cpu, threads, precision, compiled = (record.get(key) for key in _SPEED_CONDITIONS)
-    where = f"{cpu}, {threads} thread{'' if threads == 1 else 's'}" if device == "cpu" and cpu else str(device)
-    return f"{where}, {precision}, {'compiled' if compiled else 'not compiled'}"
-
-
-def _budget_text(budget: Mapping[str, float]) -> str:
-    parts = []
-    for key, value in budget.items():
-        if key != "max_time":
-            unit = {"max_tokens": "training tokens"}.get(key, key.removeprefix("max_"))  # a length is in tokens, too
-            parts.append(f"{value:,.15g} {unit}")
-        elif value >= 3600:
-            parts.append(f"{value / 3600:.3g} h")
-        else:
-            parts.append(f"{value / 60:.3g} min" if value >= 60 else f"{value:.3g} s")
-    return ", ".join(parts) or "no limit"

@@ -28,12 +28,13 @@ def combine(records: Sequence[Record]) -> Record:
     for key in _SUMS:
         if first.get(key) is not None:
             whole[key] = sum(record[key] for record in records)
+    speeds = [record["tokens_per_second"] for record in records if record["tokens_per_second"] is not None]
     return whole | {
         "metrics": {name: statistics.fmean(of["values"]) for name, of in found.items()},
         "references": {
             name: statistics.fmean(record["references"][name] for record in records) for name in first["references"]
         },
-        "tokens_per_second": statistics.fmean(record["tokens_per_second"] for record in records),
+        "tokens_per_second": statistics.fmean(speeds) if speeds else None,
         "peak_memory_mb": max(record["peak_memory_mb"] for record in records),
         "folds": {"number": len(records), "interval": "Student's t over folds, 95 %", "metrics": found},
     }

@@ -42,9 +42,10 @@ def last_lines(folder: Path, record: Record) -> Iterator[str | Table]:
         yield f"  in no document of the test split: {', '.join(missing)}"
     if table := length_table(record.get("by_length", [])):
         yield table
+    speed = record["tokens_per_second"]
     yield (
-        f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(record)}, "
-        f"{record['tokens_per_second'] / 1000:,.0f}k tokens/s in training"
+        f"test {metrics_text(metrics, 'test')}, by {record.get('baseline') or checkpoint_text(record)}"
+        + ("" if speed is None else f", {speed / 1000:,.0f}k tokens/s in training")
     )
     if limits := of_folds(record):
         number, method = record["folds"]["number"], record["folds"]["interval"]

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from longdoc.results.comparison import ACCURACY, conditions_of, summarize, variant
+from longdoc.results.comparison import ACCURACY, summarize, variant
+from longdoc.results.conditions import conditions_of
 from longdoc.results.formats import Grid
 from longdoc.results.record import Record, flatten, settings
 

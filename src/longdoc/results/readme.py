@@ -11,7 +11,8 @@ from typing import Any
 
 from longdoc.results.collect import collect_paths
 from longdoc.results.commands import sweeps, trains
-from longdoc.results.comparison import beside_published, compare, measured
+from longdoc.results.comparison import beside_published, compare
+from longdoc.results.conditions import measured
 from longdoc.results.formats import grids_to_markdown, markdown_head, markdown_line
 from longdoc.results.lengths import compare_lengths
 from longdoc.results.pivot import pivot

@@ -11,11 +11,10 @@ from longdoc.results.comparison import (
     Group,
     Row,
     Summary,
-    conditions_of,
-    conditions_text,
     of_folds,
     variant,
 )
+from longdoc.results.conditions import conditions_of, conditions_text
 from longdoc.results.formats import dicts_to_csv, dicts_to_json, italic, markdown_head, markdown_line
 from longdoc.results.published_table import published_dict
 from longdoc.results.record import Record

@@ -59,7 +59,8 @@ class Throughput(pl.Callback):
         if self._steps > WARMUP_STEPS:
             self._timed_tokens += int(batch["tokens"])
             self._timed_seconds += time.perf_counter() - self._start
-        pl_module.log("train/tokens_per_second", self.tokens_per_second)
+        if self.tokens_per_second is not None:
+            pl_module.log("train/tokens_per_second", self.tokens_per_second)
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._start = time.perf_counter()
@@ -68,9 +69,9 @@ class Throughput(pl.Callback):
         self.validation_seconds += time.perf_counter() - self._start
 
     @property
-    def tokens_per_second(self) -> float:
-        """Real tokens a second of training steps; 0 before the first timed one."""
-        return self._timed_tokens / self._timed_seconds if self._timed_seconds else 0.0
+    def tokens_per_second(self) -> float | None:
+        """Real tokens a second of training steps; None before the first timed one."""
+        return self._timed_tokens / self._timed_seconds if self._timed_seconds else None
 
     def state_dict(self) -> dict[str, Any]:
         return {
@@ -126,7 +127,8 @@ class RunProgress(pl.Callback):
         ):  # fmt: skip
             if name in metrics:
                 parts.append(f"{label} {float(metrics[name]):{form}}")
-        parts.append(f"{self.throughput.tokens_per_second / 1000:,.0f}k tok/s")
+        if self.throughput.tokens_per_second is not None:
+            parts.append(f"{self.throughput.tokens_per_second / 1000:,.0f}k tok/s")
         share, spent = self.budget.progress(trainer.global_step), self.budget.time()
         if share > 0:
             left = max(0.0, spent / share - spent)

@@ -16,13 +16,11 @@ from longdoc.results.comparison import (
     Row,
     beside_published,
     compare,
-    conditions_of,
-    conditions_text,
-    measured,
     same_documents,
     summarize,
     variant,
 )
+from longdoc.results.conditions import conditions_of, conditions_text, measured
 from longdoc.results.curves import FILE_NAME, read_curves
 from longdoc.results.departures import departures_text
 from longdoc.results.record import Record, flatten, settings

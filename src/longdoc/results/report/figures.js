@@ -238,10 +238,11 @@ function byLength(group, part, of, rows, styles) {
 function families(groups, isShown) {
   const found = new Map();
   groups.forEach((group, i) => {
-    const { task, protocol, encoder, source, max_length: length } = group.conditions;
+    const length = group.conditions.max_length;
+    const shared = ["task", "data", "protocol", "encoder", "source"].map((key) => group.conditions[key]);
     for (const row of group.rows) {
       if (typeof length !== "number" || !row.tokens_per_second || !isShown(i, row)) continue;
-      const name = [task, protocol, encoder, source, row.measured].filter(Boolean).join(" · ");
+      const name = [...shared, row.measured].filter(Boolean).join(" · ");
       if (!found.has(name)) found.set(name, []);
       found.get(name).push({ variant: row.variant, length, row, group });
     }

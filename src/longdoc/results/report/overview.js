@@ -53,6 +53,7 @@ function alerts() {
 
 const conditionNames = {
   task: "task",
+  data: "data",
   protocol: "protocol",
   max_length: "length",
   encoder: "encoder",

@@ -55,7 +55,7 @@ function groupSection(group, i) {
     make(
       "h2",
       {},
-      ["task", "max_length", "budget"]
+      ["task", "data", "max_length", "budget"]
         .filter((key) => group.conditions[key])
         .map((key) => conditionText(key, group.conditions[key]))
         .join(", "),

@@ -1,6 +1,6 @@
 """Batches of similar lengths: least padding, each row once, the same stream for the same seed."""
 
-from itertools import combinations, islice
+from itertools import combinations, islice, pairwise
 
 import numpy as np
 import pytest
@@ -216,13 +216,44 @@ def test_windows_without_overlap_hold_no_token_twice(max_length, limit):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_span_is_scored_once_longest_first(kind):
     spans = spread_windows(lengths_like(kind), 100, 3)
-    stream = EvalSampler(spans, BatchSize(400), 3)
+    stream = EvalSampler(spans, BatchSize(400))
     batches = list(stream)
     assert len(stream) == len(batches)
     assert sorted(span for batch in batches for span in batch) == sorted(spans)
-    ends = [stream.shapes.of(np.array([span.length for span in batch])).max() for batch in batches]
-    assert ends == sorted(ends, reverse=True)
+    lengths = [span.length for batch in batches for span in batch]
+    assert lengths == sorted(lengths, reverse=True)
+    for batch, after in pairwise([*batches, []]):
+        longest = max(1, batch[0].length)
+        assert len(batch) == 1 or len(batch) * longest <= 400
+        assert not after or (len(batch) + 1) * longest > 400
     assert list(stream) == batches
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_evaluation_computes_no_more_than_its_spans_need(tmp_path, kind):
+    lengths = lengths_like(kind, rows=25)
+    corpus = documents(tmp_path, lengths)
+    collate = Collate(corpus)
+    for spans in EvalSampler(spread_windows(lengths, 300, None), BatchSize(1200)):
+        batch = collate(spans)
+        ids, sizes = batch["ids"], [span.length for span in spans]
+        assert tuple(ids.shape) == (len(spans), max(1, *sizes))
+        for i, (row, start, length) in enumerate(spans):
+            assert ids[i].tolist() == [row * 1000 + start + place for place in range(length)] + [0] * (
+                ids.shape[1] - length
+            )
+        assert (batch["weight"] == 1).all()
+        if batch["mask"] is None:
+            assert set(sizes) == {ids.shape[1]}
+        else:
+            assert batch["mask"].sum(1).tolist() == sizes
+            assert min(sizes) < ids.shape[1]
+
+
+def test_one_short_document_is_read_alone(tmp_path):
+    corpus = documents(tmp_path, np.array([5]))
+    (spans,) = EvalSampler(spread_windows(corpus.lengths, 4096, None), BatchSize(16384))
+    assert tuple(Collate(corpus)(spans)["ids"].shape) == (1, 5)
 
 
 # --------------------------------------------------------------------------------------------- batches

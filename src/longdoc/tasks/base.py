@@ -18,7 +18,6 @@ from longdoc.tasks.tokenizers import Tokenizer, from_state
 
 SPLITS = ("train", "validation", "test")
 TRUNCATIONS = ("head", "head+tail", "windows", "none")
-WHOLE_LENGTHS = 16  # of whole documents in evaluation, which is not compiled: more lengths pad less
 
 
 def _differ(labels: NDArray[Any]) -> bool:
@@ -50,7 +49,7 @@ class Task(pl.LightningDataModule):
     batch_tokens: padded tokens a batch, the budget that decides the rows of each bucket; a longer document, as with
         ``none``, is a batch of its own.
     batch_rows: rows a batch in its place, the same in every bucket; one of the two is null.
-    buckets: the number of different lengths.
+    buckets: the number of different lengths of training, each of which is compiled.
     train_rows: only so many rows of the training split; null for all.
     folds: all documents, whatever split they are in, are dealt out into so many parts, each the test split of one run.
         fold: which one this is; null for all, one after another.
@@ -288,9 +287,7 @@ class Task(pl.LightningDataModule):
         """Fixed windows of every document of a split; where tokens have labels, no token is in two of them."""
         documents, limit = self.documents(split), self.limits.get(split)
         spans = spread_windows(documents.lengths, self.span_length, limit, overlap=not self.token_labels)
-        sides = np.minimum(documents.sides, self.span_length) if self.pairs else None
-        count = max(self.bucket_count, WHOLE_LENGTHS) if self.truncation == "none" else self.bucket_count
-        return self.loader(split, EvalSampler(spans, self.batch_size, count, sides))
+        return self.loader(split, EvalSampler(spans, self.batch_size, sides=1 + self.pairs))
 
     def val_dataloader(self) -> DataLoader:
         return self.eval_dataloader("validation")
@@ -300,10 +297,11 @@ class Task(pl.LightningDataModule):
 
     def loader(self, split: str, sampler: TrainSampler | TrainStream | EvalSampler) -> DataLoader:
         """The batches of a sampler."""
+        shapes = None if isinstance(sampler, EvalSampler) else sampler.shapes
         return DataLoader(
             _Spans(),
             batch_sampler=sampler,
-            collate_fn=Collate(self.documents(split), sampler.shapes, self.truncation == "head+tail"),
+            collate_fn=Collate(self.documents(split), shapes, self.truncation == "head+tail"),
             num_workers=self.workers,
             persistent_workers=self.workers > 0,
         )

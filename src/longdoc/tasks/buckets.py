@@ -172,18 +172,16 @@ def spread_windows(lengths: NDArray[np.int64], max_length: int, limit: int | Non
 class EvalSampler(Sampler[list[Span]]):
     """Every span once, sorted by length, longest first (so that too little memory shows at once).
 
-    sides: of pairs, how many tokens of both documents a span holds, (spans, 2).
+    Evaluation is not compiled: its batches may be of any shape. sides: 2 of pairs, whose tokens all count.
     """
 
-    def __init__(self, spans: list[Span], size: BatchSize, count: int, sides: NDArray[np.int64] | None = None) -> None:
-        lengths = np.array([span.length for span in spans], dtype=np.int64)
-        self.shapes = Buckets(lengths if sides is None else sides, size, count)
-        members = self.shapes.of(lengths)
+    def __init__(self, spans: list[Span], size: BatchSize, sides: int = 1) -> None:
+        spans, first = sorted(spans, key=lambda span: -span.length), 0
         self.batches: list[list[Span]] = []
-        for i, bucket in reversed(list(enumerate(self.shapes.buckets))):
-            rows = np.flatnonzero(members == i).tolist()
-            for first in range(0, len(rows), bucket.rows):
-                self.batches.append([spans[r] for r in rows[first : first + bucket.rows]])
+        while first < len(spans):
+            rows = size.rows_of(sides * max(1, spans[first].length))
+            self.batches.append(spans[first : first + rows])
+            first += rows
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -215,9 +213,9 @@ class Held(Protocol):
 
 
 class Collate:
-    """Spans to one batch of their bucket's shape.
+    """Spans to one batch of their bucket's shape, or without ``shapes`` of just what holds them.
 
-    ids (B, N) long, mask (B, N) bool or None where the bucket has no padding, label (B,) long, or (B, N) where
+    ids (B, N) long, mask (B, N) bool or None where the shape has no padding, label (B,) long, or (B, N) where
     tokens have labels, -100 for a token that has none and for padding, or (B, C) float of 0 and 1 where documents have
     any number of classes, index (B,) the row in the split, weight (B,)
     float: 0 for the missing rows of an incomplete batch, which are filled with padding, or with the first row again
@@ -226,14 +224,13 @@ class Collate:
     ends: of a document longer than its span show the first and the last tokens, half of the span each.
     """
 
-    def __init__(self, documents: Held, shapes: Buckets, ends: bool = False) -> None:
+    def __init__(self, documents: Held, shapes: Buckets | None = None, ends: bool = False) -> None:
         self.documents = documents
         self.shapes = shapes
         self.ends = ends
 
     def __call__(self, spans: list[Span]) -> dict[str, torch.Tensor | None]:
-        longest = max(span.length for span in spans)
-        bucket = self.shapes.buckets[int(self.shapes.of(np.array(longest)))]
+        bucket = self._shape(spans)
         sides = self.documents.sides.shape[1]
         ids = np.zeros((bucket.rows, sides, bucket.length), dtype=np.int64)
         lengths = np.zeros((bucket.rows, sides), dtype=np.int64)
@@ -254,13 +251,20 @@ class Collate:
                 label[i, : span.length] = shown(self.documents.token_labels[span.row], span, self.ends)
         weight = np.arange(bucket.rows) < len(spans)
         mask = np.arange(bucket.length) < lengths[..., None]
+        padded = bucket.padded and not (self.shapes is None and mask.all())
         if not self.documents.pairs:
             ids, mask = ids[:, 0], mask[:, 0]
         return {
             "ids": torch.from_numpy(ids),
-            "mask": torch.from_numpy(mask) if bucket.padded else None,
+            "mask": torch.from_numpy(mask) if padded else None,
             "label": torch.from_numpy(label),
             "index": torch.from_numpy(rows),
             "weight": torch.from_numpy(weight.astype(np.float32)),
             "tokens": torch.tensor(int(lengths.sum())),
         }
+
+    def _shape(self, spans: list[Span]) -> Bucket:
+        longest = max(span.length for span in spans)
+        if self.shapes is not None:
+            return self.shapes.buckets[int(self.shapes.of(np.array(longest)))]
+        return Bucket(max(1, longest), len(spans), padded=True)

@@ -51,6 +51,7 @@ def test_a_command_is_what_was_typed_and_of_a_resumed_run_what_began_it_with_wha
     typed = ["task=books", "task.path='a b.csv'", "variant=elu"]
     command = command_line(typed)
     assert command == """python train.py task=books 'task.path='"'"'a b.csv'"'"'' variant=elu"""
+    assert command_line([r"trainer.max_time=00\:00\:10\:00"]) == "python train.py trainer.max_time=00:00:10:00"
     assert command_line(["resume=x", "trainer.max_steps=9"], str(tmp_path)) is None
     (tmp_path / "results.json").write_text(json.dumps({"command": command}))
     assert command_line(["resume=x", "trainer.max_steps=9"], str(tmp_path)) == f"{command} trainer.max_steps=9"

@@ -49,7 +49,8 @@ def command_line(overrides: Iterable[str], resume: str | None = None) -> str | N
 
     Of a resumed run it is the command that began it, with what is changed since; None if its record has none.
     """
-    words = [word for word in overrides if not word.startswith("resume=")]
+    # Of a sweep's job Hydra writes 00\:10 for 00:10.
+    words = [re.sub(r"(?<=\d)\\:(?=\d)", ":", word) for word in overrides if not word.startswith("resume=")]
     if resume is None:
         return shlex.join(["python", "train.py", *words])
     try:

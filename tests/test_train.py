@@ -2,15 +2,18 @@
 
 import csv
 import json
+import os
 import re
 import shlex
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 import torch
-from commands import PROJECT, TINY, record, run, train, write_books
+from commands import PROJECT, SETTINGS, TINY, record, run, train, write_books
 from wandb_file import read
 
 from longdoc.tasks.cache import Documents
@@ -194,66 +197,78 @@ def test_a_sweep_goes_on_after_a_failed_job_and_says_so(data, tmp_path):
     assert len({file["run_id"] for file in files if file["exit_code"] == 0}) == 3
 
 
-@pytest.mark.parametrize(
-    ("overrides", "sentence"),
-    [
-        (["feature_map=elru"], f"feature_map=elru does not exist; choose one of {words('feature_map')}"),
-        (["task=bookz"], f"task=bookz does not exist; choose one of {words('task')}"),
-        (
-            ["encoder.widht=3"],
-            "encoder.widht does not exist: longdoc.models.Encoder has no such option; its options are",
-        ),
-        (["trainer.max_step=3"], "trainer.max_step does not exist; the valid names there are accelerator,"),
-        (["+encoder.n_head=4"], "has no option n_head; its options are width, depth, heads, feedforward, attention,"),
-        (
-            ["feature_map.features=64"],
-            "feature_map.features does not exist: longdoc.feature_maps.Elu has no such option",
-        ),
-        (
-            ["attention=softmax", "feature_map=favor"],
-            "feature_map=favor: attention=softmax has no feature_map; leave it",
-        ),
-        (["+sed=3"], "sed does not exist; the valid names there are attention, baseline,"),
-        (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
-        (
-            ["encoder.positions=rotari"],
-            "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary",
-        ),
-        (["pooling=median"], "is not one of mean, max, first, last, embeddings"),
-        (
-            ["pooling=none"],
-            "pooling=none: books has a label for each document, which needs pooling=mean or another pool",
-        ),
-        (
-            ["task=next_token", "pooling=mean"],
-            "pooling=mean: next_token has a label for each token, which needs pooling=none",
-        ),
-        (
-            ["task=next_token", "attention.causal=false"],
-            "next_token's labels are its next tokens; it needs causal=true",
-        ),
-        (["task.data=nowhere"], "train.parquet is missing"),
-        (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
-        (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
-        (["sweep=wandb"], "sweep=wandb: outputs/wandb is the folder that W&B's runs are linked in"),
-        (["resume=nowhere"], "resume=nowhere is no run's folder"),
-        (["protocol=skyformer"], "task=books: protocol=skyformer has no settings for it, only for image, listops,"),
-    ],
-)
-def test_bad_input_is_one_sentence_and_a_failure(overrides, sentence, data, tmp_path):
-    done = run(
-        "train.py",
-        *TINY,
-        "logger=csv",
-        f"task.data={data}",
-        f"task.cache={data}/cache",
-        *overrides,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 1
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("train.py: ")
-    assert sentence in last
+BAD_INPUT = [
+    (["feature_map=elru"], f"feature_map=elru does not exist; choose one of {words('feature_map')}"),
+    (["task=bookz"], f"task=bookz does not exist; choose one of {words('task')}"),
+    (
+        ["encoder.widht=3"],
+        "encoder.widht does not exist: longdoc.models.Encoder has no such option; its options are",
+    ),
+    (["trainer.max_step=3"], "trainer.max_step does not exist; the valid names there are accelerator,"),
+    (["+encoder.n_head=4"], "has no option n_head; its options are width, depth, heads, feedforward, attention,"),
+    (
+        ["feature_map.features=64"],
+        "feature_map.features does not exist: longdoc.feature_maps.Elu has no such option",
+    ),
+    (
+        ["attention=softmax", "feature_map=favor"],
+        "feature_map=favor: attention=softmax has no feature_map; leave it",
+    ),
+    (["+sed=3"], "sed does not exist; the valid names there are attention, baseline,"),
+    (["encoder.heads=5"], "encoder.heads=5 does not divide encoder.width=16"),
+    (
+        ["encoder.positions=rotari"],
+        "encoder.positions=rotari is not one of none, learned, sinusoidal, rotary",
+    ),
+    (["pooling=median"], "is not one of mean, max, first, last, embeddings"),
+    (
+        ["pooling=none"],
+        "pooling=none: books has a label for each document, which needs pooling=mean or another pool",
+    ),
+    (
+        ["task=next_token", "pooling=mean"],
+        "pooling=mean: next_token has a label for each token, which needs pooling=none",
+    ),
+    (
+        ["task=next_token", "attention.causal=false"],
+        "next_token's labels are its next tokens; it needs causal=true",
+    ),
+    (["task.data=nowhere"], "train.parquet is missing"),
+    (["trainer.max_time=7"], "must read DD:HH:MM:SS"),
+    (["trainer.compile=maybe"], "trainer.compile=maybe must be true, false or auto"),
+    (["sweep=wandb"], "sweep=wandb: outputs/wandb is the folder that W&B's runs are linked in"),
+    (["resume=nowhere"], "resume=nowhere is no run's folder"),
+    (["protocol=skyformer"], "task=books: protocol=skyformer has no settings for it, only for image, listops,"),
+]
+
+# Runs a script with each list of arguments that standard input holds, and says how each run ended.
+ONE_AFTER_THE_OTHER = """
+import json, runpy, sys
+
+script, cases = json.load(sys.stdin)
+for case in cases:
+    sys.argv = [script, *case]
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        print("ended", json.dumps(end.code))
+"""
+
+
+def test_bad_input_is_one_sentence_and_a_failure(data, tmp_path):
+    """In one process, most of whose time is importing; that train.py exits with the sentence others show."""
+    common = [*TINY, "logger=csv", f"task.data={data}", f"task.cache={data}/cache"]
+    cases = [[*common, *overrides] for overrides, _ in BAD_INPUT]
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_AFTER_THE_OTHER], input=json.dumps([str(PROJECT / "train.py"), cases]),
+        cwd=tmp_path, env=os.environ | SETTINGS, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    ends = [json.loads(line.removeprefix("ended ")) for line in done.stdout.splitlines() if line.startswith("ended ")]
+    assert len(ends) == len(BAD_INPUT), done.stderr
+    for (overrides, sentence), said in zip(BAD_INPUT, ends, strict=True):
+        assert str(said).startswith("train.py: "), overrides
+        assert sentence in said
+        assert "\n" not in said
 
 
 def test_a_yaml_cannot_say_what_is_trusted(data, tmp_path):

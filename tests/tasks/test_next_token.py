@@ -22,7 +22,7 @@ def test_labels_of_a_batch_are_the_next_tokens_of_the_books(make, split, windows
         batches += [batch for batch, _ in zip(task.train_dataloader(), range(40), strict=False)]
     for batch in batches:
         for i, row in enumerate(batch["index"].tolist()):
-            length = 16 if batch["mask"] is None else int(batch["mask"][i].sum())
+            length = batch["ids"].shape[1] if batch["mask"] is None else int(batch["mask"][i].sum())
             labels, window = batch["label"][i].tolist(), batch["ids"][i, :length].tolist()
             assert labels[length:] == [-100] * (len(labels) - length)
             if not batch["weight"][i]:

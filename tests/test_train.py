@@ -345,6 +345,9 @@ def test_a_killed_run_that_is_resumed_ends_with_the_weights_of_one_that_was_not(
     logged = [{row["trainer/global_step"] for row in part["history"] if "train/loss" in row} for part in parts]
     assert logged == [set(range(stopped)), set(range(stopped, 400))]  # without a gap, and nothing twice
 
+    if when == signal.SIGINT:
+        return  # what follows does not hang on how the run was ended
+
     over = run("train.py", f"resume={folder}", cwd=tmp_path)
     assert over.returncode == 0, over.stdout + over.stderr
     assert "this run is finished" in over.stdout
